@@ -1,0 +1,82 @@
+"""The one public list of what can be wrong with a row, and the errors that say so.
+
+A fault is a named thing that is wrong with the data, not with the program. Builders note the faults of the truth in
+the row's `faults` column; those of predictions come from `check` or stop the scoring. What a fault does by default
+stands here: `stop` ends the scoring with the row's key (unless it was asked to skip and report), `noted` is counted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+Default = Literal["stop", "noted"]
+
+
+class BenchError(ValueError):
+    """A mistake in what the user gave; the message says what was expected, what was found and what to do."""
+
+
+class Fault(NamedTuple):
+    """One fault found: its code, the row's key (or the position, where there are no keys) and the words for a person."""
+
+    code: str
+    key: str
+    text: str
+
+
+class FaultError(BenchError):
+    """Scoring stopped at a fault that the protocol does not provide for.
+
+    Attributes:
+        code: a key of `FAULTS`.
+        key: the row's key, or its position in the call where there are no keys.
+    """
+
+    def __init__(self, code: str, key: str, text: str) -> None:
+        super().__init__(f"{key}: {text} [{code}]")
+        self.code, self.key, self.text = code, key, text
+
+    def __reduce__(self) -> tuple[type[FaultError], tuple[str, str, str]]:
+        """Travel between processes: a worker's fault is raised as it was."""
+        return type(self), (self.code, self.key, self.text)
+
+
+@dataclass(frozen=True)
+class FaultKind:
+    """What a fault code means: where it is found, what it does by default, and one sentence."""
+
+    code: str
+    where: str
+    default: Default
+    meaning: str
+
+
+def _kinds(where: str, default: Default, **meanings: str) -> dict[str, FaultKind]:
+    return {code: FaultKind(code, where, default, meaning) for code, meaning in meanings.items()}
+
+
+FAULTS: dict[str, FaultKind] = {
+    **_kinds(
+        "predictions",
+        "stop",
+        malformed_mask="a mask that is no valid RLE of its size",
+        size_mismatch="a mask of another size than the row's, where the protocol does not resize",
+        unknown_row="a prediction for a row that the truth does not hold",
+        duplicate_prediction="two predictions for one row",
+        missing_prediction="a row without a prediction",
+        bad_score="a score that is no finite number, or not one score a mask",
+        bad_box="a box that is not four finite numbers, or has a negative side",
+        wrong_benchmark="rows of another benchmark",
+    ),
+    **_kinds(
+        "pbench truth",
+        "noted",
+        repeated_id="an id that an earlier row of the same level has too; the key bears #2, #3, ...",
+        count_mismatch="a `count` that disagrees with the number of masks",
+        image_missing="a row whose image is absent or cannot be read",
+        image_size_mismatch="masks that disagree in size with the image or with one another",
+        no_truth="a row without truth masks",
+    ),
+}
+"""Every fault code, with where it is found and what it does by default."""

@@ -1,0 +1,32 @@
+"""What several tests need: the real inputs (where they stand beside the project) and an untouched cache."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+os.environ.setdefault("HF_EVALUATE_OFFLINE", "1")
+os.environ.setdefault("HF_DATASETS_DISABLE_PROGRESS_BARS", "1")
+
+SHARED = Path(__file__).resolve().parents[2] / "shared"
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The folder of real inputs; tests that need it are skipped where it is absent."""
+    if not (SHARED / "data").is_dir():
+        pytest.skip(f"real inputs are absent: no folder {SHARED / 'data'}")
+    return SHARED
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Each session builds into a cache of its own."""
+    import datasets.config
+
+    cache = tmp_path_factory.mktemp("hf-datasets")
+    os.environ["HF_DATASETS_CACHE"] = str(cache)
+    datasets.config.HF_DATASETS_CACHE = cache
