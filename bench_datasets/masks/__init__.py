@@ -1,0 +1,46 @@
+"""Masks: a column of RLE masks over Arrow, validated before anything computes with it."""
+
+from bench_datasets.masks.arrow import list_offsets, list_values
+from bench_datasets.masks.column import MASK_TYPE, MaskColumn
+from bench_datasets.masks.dense import encode_dense, encode_label_map
+from bench_datasets.masks.engine import get_engine
+from bench_datasets.masks.features import MASK_FEATURE
+from bench_datasets.masks.ops import (
+    boxes,
+    group_intersections,
+    intersections,
+    iou,
+    nms,
+    pair_intersections,
+    pair_iou,
+    quotient,
+    union_areas,
+)
+from bench_datasets.masks.parse import parse_mask, parse_masks
+from bench_datasets.masks.resize import resize
+from bench_datasets.masks.status import MaskError, Status
+
+__all__ = [
+    "MASK_FEATURE",
+    "MASK_TYPE",
+    "MaskColumn",
+    "MaskError",
+    "Status",
+    "boxes",
+    "encode_dense",
+    "encode_label_map",
+    "get_engine",
+    "group_intersections",
+    "intersections",
+    "iou",
+    "list_offsets",
+    "list_values",
+    "nms",
+    "pair_intersections",
+    "pair_iou",
+    "parse_mask",
+    "parse_masks",
+    "quotient",
+    "resize",
+    "union_areas",
+]

@@ -1,0 +1,234 @@
+"""`MaskColumn`: a column of RLE masks over Arrow's own buffers, the value that every part of the package speaks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import ArrayLike, NDArray
+
+from bench_datasets.masks import arrow
+from bench_datasets.masks.status import MAX_PIXELS, WORDS, MaskError, Status
+from bench_datasets.masks.varint import Decoded, Runs, decode_counts, encode_counts
+
+MASK_TYPE = pa.struct([("size", pa.list_(pa.int32(), 2)), ("counts", pa.string())])
+"""Arrow type of a mask: `size` [height, width], `counts` COCO's compressed RLE."""
+
+
+class MaskColumn:
+    """n masks, each of its own size, over Arrow buffers; nothing is copied and nothing is read until it is asked for.
+
+    A column may hold unsound masks: `problems()` says what is wrong with which. Whatever computes (`runs`, `areas`,
+    `rles`, the functions of `bench_datasets.masks`) first validates every mask and raises `MaskError` for an unsound
+    one, so that compiled code never sees it. Each mask is decoded once; the runs are kept with the column.
+
+    Attributes:
+        data: `(bytes,) uint8`, the counts' characters.
+        offsets: `(n + 1,) int64`, where each mask's counts begin in `data`.
+        heights: `(n,) int64`, pixels; -1 where the size is absent or no pair of integers.
+        widths: `(n,) int64`, likewise.
+        present: `(n,) bool`, false for a null mask.
+        counted: `(n,) bool`, false where the counts are null.
+
+    Example:
+        >>> column = MaskColumn.from_values([{"size": [10, 10], "counts": "d0n0b1"}])
+        >>> column.areas()
+        array([30])
+    """
+
+    def __init__(
+        self,
+        data: NDArray[np.uint8],
+        offsets: NDArray[np.int64],
+        heights: NDArray[np.int64],
+        widths: NDArray[np.int64],
+        present: NDArray[np.bool_] | None = None,
+        counted: NDArray[np.bool_] | None = None,
+    ) -> None:
+        n = len(heights)
+        self.data, self.offsets, self.heights, self.widths = data, offsets, heights, widths
+        self.present = np.ones(n, np.bool_) if present is None else present
+        self.counted = np.ones(n, np.bool_) if counted is None else counted
+
+    # ------------------------------------------------------------------ constructors
+
+    @classmethod
+    def from_arrow(cls, array: pa.Array | pa.ChunkedArray) -> MaskColumn:
+        """A column over an Arrow array of structs with `size` and `counts`.
+
+        Args:
+            array: struct array, sliced or chunked (more than one chunk is put together first); `size` a list of two
+                integers (fixed or not), `counts` string or binary, 32- or 64-bit offsets. Null masks are allowed.
+
+        Raises:
+            MaskError: the array has another type.
+        """
+        return cls(*arrow.mask_buffers(array))
+
+    @classmethod
+    def from_values(cls, values: Sequence[Any]) -> MaskColumn:
+        """A column of trusted Python masks, `{"size": [height, width], "counts": str | bytes}`.
+
+        For values from outside use `parse_masks`, which says what is wrong with each.
+        """
+        parts = [v["counts"].encode() if isinstance(v["counts"], str) else bytes(v["counts"]) for v in values]
+        offsets = np.concatenate([[0], np.cumsum([len(p) for p in parts], dtype=np.int64)])
+        sizes = np.array([v["size"] for v in values], np.int64).reshape(-1, 2)
+        return cls(np.frombuffer(b"".join(parts), np.uint8), offsets, sizes[:, 0], sizes[:, 1])
+
+    @classmethod
+    def from_runs(cls, runs: Runs, heights: ArrayLike, widths: ArrayLike) -> MaskColumn:
+        """A column of masks given as runs (background first, each mask's summing to its height x width)."""
+        data, offsets = encode_counts(runs)
+        return cls(data, offsets, np.asarray(heights, np.int64), np.asarray(widths, np.int64))
+
+    @classmethod
+    def from_dense(cls, arrays: Sequence[ArrayLike]) -> MaskColumn:
+        """A column of dense masks, each `(height, width)` bool or integer, nonzero = foreground."""
+        from bench_datasets.masks.dense import encode_dense
+
+        return cls.from_values([encode_dense(array) for array in arrays])
+
+    # ------------------------------------------------------------------ shape
+
+    def __len__(self) -> int:
+        return len(self.heights)
+
+    def __repr__(self) -> str:
+        return f"MaskColumn({len(self)} masks, {int(self.offsets[-1] - self.offsets[0]):,} bytes)"
+
+    @property
+    def pixels(self) -> NDArray[np.int64]:
+        """`(n,) int64`, height x width."""
+        return self.heights * self.widths
+
+    def to_arrow(self) -> pa.StructArray:
+        """The column as an Arrow array of `MASK_TYPE`; null where the mask is."""
+        counts = arrow.string_array(self.data, self.offsets)
+        values = np.clip(np.stack([self.heights, self.widths], axis=1), -1, MAX_PIXELS).astype(np.int32).ravel()
+        size = pa.FixedSizeListArray.from_arrays(pa.array(values), 2)
+        nulls = None if self.present.all() else pa.array(~self.present)
+        return pa.StructArray.from_arrays([size, counts], fields=list(MASK_TYPE), mask=nulls)
+
+    def to_pylist(self) -> list[dict[str, Any] | None]:
+        """The masks as Python values, `{"size": [height, width], "counts": str}`."""
+        return self.to_arrow().to_pylist()  # type: ignore[no-any-return]
+
+    def take(self, indices: ArrayLike) -> MaskColumn:
+        """The masks at `indices` `(m,) int`, in that order; validated masks stay validated."""
+        index = np.asarray(indices, np.int64)
+        offsets, source = _gather(self.offsets, index)
+        new = MaskColumn(
+            self.data[source], offsets, self.heights[index], self.widths[index], self.present[index], self.counted[index]
+        )
+        if "decoded" in self.__dict__:
+            old = self.decoded
+            run_offsets, run_source = _gather(old.runs.offsets, index)
+            runs = Runs(old.runs.lengths[run_source], run_offsets)
+            new.__dict__["decoded"] = Decoded(old.status[index], runs, old.irregular[index])
+        return new
+
+    # ------------------------------------------------------------------ validation
+
+    @cached_property
+    def decoded(self) -> Decoded:
+        """What reading every mask gave; unsound masks have a status and no runs."""
+        sized = (self.heights > 0) & (self.widths > 0)
+        large = sized & (np.minimum(self.heights, MAX_PIXELS) * np.minimum(self.widths, MAX_PIXELS) > MAX_PIXELS)
+        readable = sized & ~large & self.present & self.counted
+        result = decode_counts(self.data, self.offsets, np.where(readable, self.pixels, 0))
+        result.status[large] = Status.TOO_LARGE
+        result.status[~self.counted] = Status.NULL_COUNTS
+        result.status[~sized] = Status.BAD_SIZE
+        result.status[~self.present] = Status.NULL
+        return result
+
+    def problems(self) -> dict[int, str]:
+        """What is wrong, by position; empty if every mask is sound.
+
+        Example:
+            >>> MaskColumn.from_values([{"size": [10, 10], "counts": "d0n0"}]).problems()
+            {0: 'the runs do not sum to height x width (10 x 10 = 100)'}
+        """
+        return {int(i): self._problem(int(i)) for i in np.flatnonzero(self.decoded.status)}
+
+    def _problem(self, i: int) -> str:
+        status = Status(int(self.decoded.status[i]))
+        words = WORDS[status]
+        if status is Status.BAD_SUM:
+            words += f" ({self.heights[i]} x {self.widths[i]} = {self.pixels[i]})"
+        elif status in (Status.BAD_SIZE, Status.TOO_LARGE):
+            words += f", found [{self.heights[i]}, {self.widths[i]}]"
+        elif status is Status.BAD_CHARACTER and self.data[self.offsets[i] : self.offsets[i] + 2].tobytes() in (b"b'", b'b"'):
+            words = "counts are the printed form of bytes (\"b'...'\"): decode the bytes before storing them"
+        return words
+
+    def validate(self) -> MaskColumn:
+        """The column itself, once every mask is known to be sound.
+
+        Raises:
+            MaskError: a mask is not; the message gives its position and what is wrong.
+        """
+        if self.decoded.status.any():
+            problems = self.problems()
+            first = next(iter(problems))
+            more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+            raise MaskError(f"mask {first}: {problems[first]}{more}")
+        return self
+
+    # ------------------------------------------------------------------ reading
+
+    @property
+    def runs(self) -> Runs:
+        """Every mask's runs, zero-length ones merged. Raises `MaskError` if a mask is unsound."""
+        return self.validate().decoded.runs
+
+    @cached_property
+    def intervals(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """Foreground intervals of all masks: `starts`, `ends` (exclusive, column-major pixels), `offsets` `(n + 1,)`."""
+        lengths, offsets = self.runs
+        ends = np.cumsum(lengths)
+        before = np.concatenate([[0], ends])[offsets[:-1]]
+        ends -= np.repeat(before, np.diff(offsets))
+        odd = ((np.arange(len(lengths)) - np.repeat(offsets[:-1], np.diff(offsets))) & 1) == 1
+        last = ends[odd]
+        count = np.diff(offsets) >> 1
+        return last - lengths[odd], last, np.concatenate([[0], np.cumsum(count)])
+
+    def areas(self) -> NDArray[np.int64]:
+        """`(n,) int64`, foreground pixels. Raises `MaskError` if a mask is unsound."""
+        starts, ends, offsets = self.intervals
+        total = np.concatenate([[0], np.cumsum(ends - starts)])
+        return total[offsets[1:]] - total[offsets[:-1]]
+
+    def rles(self) -> list[dict[str, Any]]:
+        """The masks as pycocotools takes them (`counts` as bytes, without zero-length runs).
+
+        Raises:
+            MaskError: a mask is unsound.
+        """
+        irregular = self.validate().decoded.irregular
+        column = MaskColumn.from_runs(self.runs, self.heights, self.widths) if irregular.any() else self
+        data, offsets = column.data.tobytes(), column.offsets.tolist()
+        sizes = zip(self.heights.tolist(), self.widths.tolist(), strict=True)
+        return [
+            {"size": [h, w], "counts": data[begin:end]}
+            for begin, end, (h, w) in zip(offsets[:-1], offsets[1:], sizes, strict=True)
+        ]
+
+    def decode(self, i: int) -> NDArray[np.bool_]:
+        """Mask i as `(height, width) bool`. Raises `MaskError` if a mask is unsound."""
+        lengths, offsets = self.runs
+        runs = lengths[offsets[i] : offsets[i + 1]]
+        flat = np.repeat((np.arange(len(runs)) & 1).astype(np.bool_), runs)
+        return flat.reshape(int(self.widths[i]), int(self.heights[i])).T
+
+
+def _gather(offsets: NDArray[np.int64], index: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """New offsets and the source positions of the ragged rows at `index`."""
+    sizes = (offsets[1:] - offsets[:-1])[index]
+    new = np.concatenate([[0], np.cumsum(sizes)])
+    return new, np.arange(int(new[-1])) + np.repeat(offsets[:-1][index] - new[:-1], sizes)

@@ -1,0 +1,110 @@
+"""The engine that is always there: pycocotools once an image, numpy for what works on the runs alone."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from pycocotools import mask as coco
+
+from bench_datasets.masks.column import MaskColumn
+from bench_datasets.masks.engine import Engine, Offsets
+
+NMS_BLOCK = 256
+"""Candidates compared in one call: bounds the memory of a suppression to a block times what is kept."""
+
+
+class PycocotoolsEngine:
+    """See `Engine`."""
+
+    name = "pycocotools"
+
+    def pair_intersections(self, a: MaskColumn, b: MaskColumn) -> NDArray[np.int64]:
+        """`(n,) int64`: the runs of all b side by side on one axis, looked up at the ends of a's runs."""
+        n = len(a)
+        base = np.concatenate([[0], np.cumsum(a.pixels)])[:-1]
+        a_starts, a_ends, a_row = _on_axis(a, base)
+        b_starts, b_ends, _ = _on_axis(b, base)
+        if not len(a_starts) or not len(b_starts):
+            return np.zeros(n, np.int64)
+        sums = np.concatenate([[0], np.cumsum(b_ends - b_starts)])
+
+        def covered(position: NDArray[np.int64]) -> NDArray[np.int64]:
+            """Foreground pixels of b before each position."""
+            k = np.searchsorted(b_starts, position, side="right") - 1
+            at = np.maximum(k, 0)
+            inside = np.minimum(position - b_starts[at], b_ends[at] - b_starts[at])
+            return np.where(k < 0, 0, sums[at] + inside)
+
+        shared = np.concatenate([[0], np.cumsum(covered(a_ends) - covered(a_starts))])
+        return shared[np.searchsorted(a_row, np.arange(n), "right")] - shared[np.searchsorted(a_row, np.arange(n), "left")]
+
+    def group_intersections(self, a: MaskColumn, a_groups: Offsets, b: MaskColumn, b_groups: Offsets) -> NDArray[np.int64]:
+        """All pairs within each group, one call of pycocotools a group."""
+        areas = a.areas()
+        left, right = a.rles(), b.rles()
+        parts = []
+        bounds = zip(a_groups[:-1], a_groups[1:], b_groups[:-1], b_groups[1:], strict=True)
+        for a0, a1, b0, b1 in bounds:
+            if a1 > a0 and b1 > b0:
+                parts.append(_intersections(left[a0:a1], right[b0:b1], areas[a0:a1]).ravel())
+        return np.concatenate(parts) if parts else np.zeros(0, np.int64)
+
+    def group_nms(self, column: MaskColumn, groups: Offsets, threshold: float) -> NDArray[np.bool_]:
+        """Greedy suppression, a block of candidates against what is kept so far, largest first."""
+        areas, rles = column.areas(), column.rles()
+        keep = np.zeros(len(column), np.bool_)
+        for begin, end in zip(groups[:-1], groups[1:], strict=True):
+            order = begin + nms_order(areas[begin:end])
+            kept: list[int] = []
+            for at in range(0, len(order), NMS_BLOCK):
+                block = order[at : at + NMS_BLOCK]
+                others = np.concatenate([np.array(kept, np.int64), block])
+                masks = [rles[i] for i in block]
+                shared = _intersections(masks, [rles[i] for i in others], areas[block])
+                union = areas[block][:, None] + areas[others] - shared
+                over = np.divide(shared, union, out=np.zeros(shared.shape), where=union > 0) > threshold
+                old = len(kept)
+                alive = ~over[:, :old].any(axis=1)
+                for k, i in enumerate(block):
+                    if alive[k]:
+                        kept.append(int(i))
+                        alive &= ~over[:, old + k] | (np.arange(len(block)) <= k)
+            keep[kept] = True
+        return keep
+
+    def union_areas(self, column: MaskColumn, groups: Offsets) -> NDArray[np.int64]:
+        """All groups' intervals on one axis, sorted once; each adds what reaches beyond the furthest end before it."""
+        count = len(groups) - 1
+        group = np.repeat(np.arange(count), np.diff(groups))
+        if not len(column) or not len(group):
+            return np.zeros(count, np.int64)
+        column = column if groups[0] == 0 and groups[-1] == len(column) else column.take(np.arange(groups[0], groups[-1]))
+        starts, ends, row = _on_axis(column, group * (int(column.pixels.max()) + 1))
+        order = np.argsort(starts, kind="stable")
+        starts, ends, of = starts[order], ends[order], group[row[order]]
+        reach = np.maximum.accumulate(ends)
+        before = np.concatenate([[0], reach[:-1]])
+        added = np.concatenate([[0], np.cumsum(np.maximum(ends - np.maximum(starts, before), 0))])
+        k = np.arange(count)
+        return added[np.searchsorted(of, k, "right")] - added[np.searchsorted(of, k, "left")]
+
+
+def nms_order(areas: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Indices from the largest area to the smallest; of equal areas the later one first."""
+    return np.argsort(areas, kind="stable")[::-1]
+
+
+def _intersections(a: list[dict[str, object]], b: list[dict[str, object]], areas: NDArray[np.int64]) -> NDArray[np.int64]:
+    """`(n, m) int64`: pycocotools divides by a's area where b is called crowd, so the product is the intersection."""
+    share = np.asarray(coco.iou(a, b, [1] * len(b)), np.float64).reshape(len(a), len(b))
+    return np.rint(np.nan_to_num(share) * areas[:, None]).astype(np.int64)
+
+
+def _on_axis(column: MaskColumn, base: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """All masks' foreground intervals, moved by each mask's base, and the mask each belongs to."""
+    starts, ends, offsets = column.intervals
+    row = np.repeat(np.arange(len(column)), np.diff(offsets))
+    return starts + base[row], ends + base[row], row
+
+
+ENGINE: Engine = PycocotoolsEngine()

@@ -1,0 +1,194 @@
+"""What people ask of masks: intersections, IoU, unions, boxes, non-maximum suppression.
+
+Every function takes `MaskColumn`s, validates them, refuses masks of different sizes, and gives exact integers (or
+quotients of them, correctly rounded). Groups are ragged: `offsets` `(g + 1,) int64` part a column into g groups, say
+the masks of g images.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bench_datasets.masks.column import MaskColumn
+from bench_datasets.masks.engine import get_engine
+from bench_datasets.masks.status import MaskError
+
+
+def quotient(intersection: ArrayLike, union: ArrayLike) -> NDArray[np.float64]:
+    """intersection / union in float64; 0 where the union is empty."""
+    top, bottom = np.asarray(intersection, np.int64), np.asarray(union, np.int64)
+    return np.divide(top, bottom, out=np.zeros(np.broadcast_shapes(top.shape, bottom.shape)), where=bottom > 0)
+
+
+def pair_intersections(a: MaskColumn, b: MaskColumn) -> NDArray[np.int64]:
+    """Pixels shared by aligned masks.
+
+    Args:
+        a: n masks.
+        b: n masks; b[i] of the size of a[i].
+
+    Returns:
+        `(n,) int64`.
+
+    Raises:
+        MaskError: a mask is unsound, or two aligned ones differ in size.
+    """
+    if len(a) != len(b):
+        raise MaskError(f"expected as many masks on both sides, got {len(a)} and {len(b)}")
+    _same_sizes(a.validate(), b.validate(), np.arange(len(a)), np.arange(len(b)))
+    return get_engine().pair_intersections(a, b)
+
+
+def pair_iou(a: MaskColumn, b: MaskColumn) -> NDArray[np.float64]:
+    """IoU of aligned masks, `(n,) float64`; 0 where both are empty. Raises as `pair_intersections`.
+
+    Example:
+        >>> a = MaskColumn.from_dense([[[1, 1, 0, 0]]]); b = MaskColumn.from_dense([[[0, 1, 1, 1]]])
+        >>> pair_iou(a, b)
+        array([0.25])
+    """
+    shared = pair_intersections(a, b)
+    return quotient(shared, a.areas() + b.areas() - shared)
+
+
+def group_intersections(a: MaskColumn, a_groups: ArrayLike, b: MaskColumn, b_groups: ArrayLike) -> NDArray[np.int64]:
+    """Pixels shared by every pair within each group.
+
+    Args:
+        a: masks of g groups.
+        a_groups: `(g + 1,) int64`.
+        b: masks of the same g groups.
+        b_groups: `(g + 1,) int64`.
+
+    Returns:
+        Flat `int64`: group k's `(n_k, m_k)` matrix in row order, one group behind the other.
+
+    Raises:
+        MaskError: a mask is unsound, or masks of one group differ in size.
+    """
+    left, right = _groups(a_groups, a), _groups(b_groups, b)
+    if len(left) != len(right):
+        raise MaskError(f"expected as many groups on both sides, got {len(left) - 1} and {len(right) - 1}")
+    both = (np.diff(left) > 0) & (np.diff(right) > 0)
+    size_of = right[:-1]
+    for column, groups in ((a.validate(), left), (b.validate(), right)):
+        member, group = _members(groups, both)
+        _same_sizes(column, b, member, size_of[group])
+    return get_engine().group_intersections(a, left, b, right)
+
+
+def intersections(a: MaskColumn, b: MaskColumn) -> NDArray[np.int64]:
+    """Pixels shared by every pair of one image's masks, `(n, m) int64`. Raises as `group_intersections`."""
+    flat = group_intersections(a, [0, len(a)], b, [0, len(b)])
+    return flat.reshape(len(a), len(b)) if len(flat) else np.zeros((len(a), len(b)), np.int64)
+
+
+def iou(a: MaskColumn, b: MaskColumn) -> NDArray[np.float64]:
+    """IoU of every pair of one image's masks, `(n, m) float64`; 0 where both are empty. Raises as `intersections`."""
+    shared = intersections(a, b)
+    return quotient(shared, a.areas()[:, None] + b.areas()[None, :] - shared)
+
+
+def union_areas(column: MaskColumn, groups: ArrayLike) -> NDArray[np.int64]:
+    """Pixels of each group's union.
+
+    Args:
+        column: masks of g groups.
+        groups: `(g + 1,) int64`.
+
+    Returns:
+        `(g,) int64`; 0 for a group without masks.
+
+    Raises:
+        MaskError: a mask is unsound, or masks of one group differ in size.
+    """
+    offsets = _one_size(column, groups)
+    return get_engine().union_areas(column, offsets)
+
+
+def nms(column: MaskColumn, groups: ArrayLike, threshold: float = 0.5) -> NDArray[np.bool_]:
+    """Greedy non-maximum suppression within each group, by area.
+
+    The largest mask goes first (of equal areas the later one); a mask is dropped if its IoU with one that was kept
+    is above `threshold`.
+
+    Args:
+        column: masks of g groups.
+        groups: `(g + 1,) int64`.
+        threshold: IoU above which (not at which) a mask is dropped.
+
+    Returns:
+        `(n,) bool`, true for the masks that stay.
+
+    Raises:
+        MaskError: a mask is unsound, or masks of one group differ in size.
+
+    Source: the released scorer of Falcon Perception (arXiv 2603.27365).
+
+    Example:
+        >>> nms(MaskColumn.from_dense([[[1, 1, 1, 0]], [[1, 1, 0, 0]], [[0, 0, 0, 1]]]), [0, 3])
+        array([ True, False,  True])
+    """
+    offsets = _one_size(column, groups)
+    return get_engine().group_nms(column, offsets, threshold)
+
+
+def boxes(column: MaskColumn) -> NDArray[np.int64]:
+    """Each mask's bounding box.
+
+    Returns:
+        `(n, 4) int64`: x, y, width, height in pixels; all 0 for an empty mask.
+
+    Raises:
+        MaskError: a mask is unsound.
+
+    Example:
+        >>> boxes(MaskColumn.from_dense([[[0, 0, 0], [0, 1, 1]]]))
+        array([[1, 1, 2, 1]])
+    """
+    starts, ends, offsets = column.intervals
+    result = np.zeros((len(column), 4), np.int64)
+    some = np.flatnonzero(np.diff(offsets))
+    if not len(some):
+        return result
+    first = offsets[:-1][some]
+    height = np.repeat(column.heights, np.diff(offsets))
+    left, right = starts // height, (ends - 1) // height
+    over = left != right  # an interval that goes on in the next column touches the bottom and the top
+    top = np.minimum.reduceat(np.where(over, 0, starts - left * height), first)
+    bottom = np.maximum.reduceat(np.where(over, height - 1, ends - 1 - right * height), first)
+    x0, x1 = left[first], right[offsets[1:][some] - 1]
+    result[some] = np.stack([x0, top, x1 - x0 + 1, bottom - top + 1], axis=1)
+    return result
+
+
+def _groups(groups: ArrayLike, column: MaskColumn) -> NDArray[np.int64]:
+    offsets = np.asarray(groups, np.int64)
+    if offsets.ndim != 1 or not len(offsets) or offsets[0] != 0 or offsets[-1] != len(column) or (np.diff(offsets) < 0).any():
+        raise MaskError(f"groups: expected rising offsets from 0 to {len(column)}, got {offsets.tolist()[:8]}")
+    return offsets
+
+
+def _members(groups: NDArray[np.int64], wanted: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The masks of the wanted groups and the group of each."""
+    group = np.repeat(np.arange(len(groups) - 1), np.diff(groups))
+    member = np.flatnonzero(wanted[group])
+    return member, group[member]
+
+
+def _one_size(column: MaskColumn, groups: ArrayLike) -> NDArray[np.int64]:
+    offsets = _groups(groups, column)
+    member, group = _members(offsets, np.diff(offsets) > 0)
+    _same_sizes(column.validate(), column, member, offsets[:-1][group])
+    return offsets
+
+
+def _same_sizes(a: MaskColumn, b: MaskColumn, i: NDArray[np.int64], j: NDArray[np.int64]) -> None:
+    differ = np.flatnonzero((a.heights[i] != b.heights[j]) | (a.widths[i] != b.widths[j]))
+    if len(differ):
+        k = int(differ[0])
+        raise MaskError(
+            f"mask {i[k]}: expected the size {b.heights[j[k]]} x {b.widths[j[k]]} of the masks it is compared with,"
+            f" found {a.heights[i[k]]} x {a.widths[i[k]]}"
+        )

@@ -1,0 +1,183 @@
+"""Masks as files and models hand them over, of any kind and in any state, into sound columns."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from pycocotools import mask as coco
+
+from bench_datasets.masks.column import MASK_TYPE, MaskColumn
+from bench_datasets.masks.dense import dense_runs
+from bench_datasets.masks.status import MAX_PIXELS, MaskError
+from bench_datasets.masks.varint import Runs, encode_counts
+
+MAX_RUNS = 2**26
+"""Most runs an uncompressed mask may have."""
+
+
+def parse_masks(
+    values: Sequence[object], *, height: int | None = None, width: int | None = None
+) -> tuple[pa.StructArray, dict[int, str]]:
+    """Read untrusted masks.
+
+    Args:
+        values: each an RLE `{"size": [height, width], "counts": str | bytes | list of runs}`, a list of polygons
+            `[[x0, y0, x1, y1, ...], ...]` in pixels, a dense `(height, width)` array of bool or integers, or `None`.
+        height: pixels; needed for polygons.
+        width: pixels; needed for polygons.
+
+    Returns:
+        An array of `MASK_TYPE`, null where a mask is unsound, and what is wrong by position. Every mask that is not
+        null is valid; uncompressed runs, polygons and dense arrays have become compressed RLE.
+
+    Example:
+        >>> masks, wrong = parse_masks([{"size": [2, 3], "counts": [1, 5]}, {"size": [2, 3], "counts": [1, 4]}])
+        >>> masks.to_pylist()[0], wrong
+        ({'size': [2, 3], 'counts': '15'}, {1: 'the runs do not sum to height x width (2 x 3 = 6)'})
+    """
+    wrong: dict[int, str] = {}
+    rows: list[tuple[int, int, bytes]] = []
+    for i, value in enumerate(values):
+        try:
+            rows.append(_read(value, height, width))
+        except MaskError as error:
+            wrong[i] = str(error)
+            rows.append((1, 1, b"1"))
+    offsets = np.concatenate([[0], np.cumsum([len(c) for _, _, c in rows], dtype=np.int64)])
+    sizes = np.array([(h, w) for h, w, _ in rows], np.int64).reshape(-1, 2)
+    present = np.ones(len(rows), np.bool_)
+    column = MaskColumn(
+        np.frombuffer(b"".join(c for _, _, c in rows), np.uint8), offsets, sizes[:, 0], sizes[:, 1], present
+    )
+    for i, text in column.problems().items():
+        wrong.setdefault(i, text)
+    if not wrong:
+        return column.to_arrow(), wrong
+    bad = np.zeros(len(rows), np.bool_)
+    bad[list(wrong)] = True
+    masks = column.to_arrow().to_pylist()
+    return pa.array([None if b else m for b, m in zip(bad, masks, strict=True)], MASK_TYPE), dict(sorted(wrong.items()))
+
+
+def parse_mask(value: object, *, height: int | None = None, width: int | None = None) -> dict[str, Any]:
+    """One untrusted mask as `{"size": [height, width], "counts": str}`; see `parse_masks`.
+
+    Raises:
+        MaskError: the mask is unsound; the message says what is wrong.
+    """
+    masks, wrong = parse_masks([value], height=height, width=width)
+    if wrong:
+        raise MaskError(wrong[0])
+    return masks[0].as_py()  # type: ignore[no-any-return]
+
+
+def _read(value: object, height: int | None, width: int | None) -> tuple[int, int, bytes]:
+    """Height, width and compressed counts (not yet validated) of one value."""
+    if isinstance(value, Mapping):
+        return _read_rle(value)
+    if isinstance(value, np.ndarray) and value.ndim == 2:
+        runs, h, w = dense_runs(value)
+        return h, w, _compress(runs)
+    if isinstance(value, (list, tuple)):
+        return _read_polygons(value, height, width)
+    if value is None:
+        raise MaskError("the mask is null")
+    raise MaskError(f"expected an RLE {{size, counts}} or a list of polygons, found {_show(value)}")
+
+
+def _read_rle(value: Mapping[Any, Any]) -> tuple[int, int, bytes]:
+    if "counts" not in value:
+        raise MaskError(f"expected an RLE with size and counts, found keys {sorted(map(str, value))[:6]}")
+    height, width = _read_size(value.get("size"))
+    counts = value["counts"]
+    if isinstance(counts, str):
+        # What is no ASCII becomes a byte outside the alphabet, which validation refuses by position.
+        return height, width, counts.encode("ascii", "replace").replace(b"?", b"\xff") if not counts.isascii() else counts.encode()
+    if isinstance(counts, (bytes, bytearray, memoryview)):
+        return height, width, bytes(counts)
+    if isinstance(counts, np.ndarray) and counts.ndim == 1:
+        counts = counts.tolist()
+    if isinstance(counts, (list, tuple)):
+        return height, width, _compress(_read_runs(counts, height, width))
+    if counts is None:
+        raise MaskError("counts are null")
+    raise MaskError(f"expected counts as a string or a list of runs, found {_show(counts)}")
+
+
+def _read_size(size: object) -> tuple[int, int]:
+    if size is None:
+        raise MaskError("the mask has no size; expected [height, width]")
+    items = size.tolist() if isinstance(size, np.ndarray) else size
+    if not isinstance(items, (list, tuple)) or len(items) != 2 or not all(_is_int(item) for item in items):
+        raise MaskError(f"size must be two positive integers [height, width], found {_show(size)}")
+    height, width = int(items[0]), int(items[1])
+    if height <= 0 or width <= 0:
+        raise MaskError(f"size must be two positive integers [height, width], found [{height}, {width}]")
+    if height * width > MAX_PIXELS:
+        raise MaskError(f"size is too large: height x width must be below 2^31 pixels, found [{height}, {width}]")
+    return height, width
+
+
+def _read_runs(counts: Sequence[Any], height: int, width: int) -> NDArray[np.int64]:
+    """An uncompressed list of runs, whose sum is checked here: a sum that wraps around must not pass."""
+    if not counts:
+        raise MaskError("counts are empty")
+    if len(counts) > MAX_RUNS:
+        raise MaskError(f"counts hold {len(counts)} runs; at most {MAX_RUNS} are read")
+    total = 0
+    for run in counts:
+        if not _is_int(run):
+            raise MaskError(f"counts hold {_show(run)}, expected integers")
+        if run < 0:
+            raise MaskError(f"counts hold a negative run ({run})")
+        total += int(run)
+    if total != height * width:
+        raise MaskError(f"the runs do not sum to height x width ({height} x {width} = {height * width})")
+    return np.array(counts, np.int64)
+
+
+def _read_polygons(value: Sequence[Any], height: int | None, width: int | None) -> tuple[int, int, bytes]:
+    """Polygons through pycocotools, once every number is known to be finite and near the image."""
+    if height is None or width is None:
+        raise MaskError("polygons need the image's height and width, and the row has none")
+    height, width = _read_size([height, width])
+    if value and all(isinstance(item, (int, float)) for item in value):
+        value = [value]
+    if not value:
+        raise MaskError("expected at least one polygon, found an empty list")
+    limit = 2.0 * max(height, width)
+    polygons: list[list[float]] = []
+    for polygon in value:
+        numbers = polygon.tolist() if isinstance(polygon, np.ndarray) else polygon
+        if not isinstance(numbers, (list, tuple)) or len(numbers) < 6 or len(numbers) % 2:
+            raise MaskError(f"expected a polygon as [x0, y0, x1, y1, x2, y2, ...], found {_show(polygon)}")
+        for number in numbers:
+            if isinstance(number, bool) or not isinstance(number, (int, float)) or not math.isfinite(number):
+                raise MaskError(f"a polygon holds {_show(number)}, expected finite numbers")
+            if abs(number) > limit:
+                raise MaskError(f"a polygon's corner at {number:g} lies far outside the image of {height} x {width}")
+        polygons.append([float(number) for number in numbers])
+    # One polygon can't give a run more than two a column and corner; this bounds what pycocotools allocates.
+    if sum(map(len, polygons)) * limit > 2**30:
+        raise MaskError(f"polygons of {sum(map(len, polygons)) // 2} corners are too many for {height} x {width} pixels")
+    merged = coco.merge(coco.frPyObjects(polygons, height, width))
+    return height, width, bytes(merged["counts"])
+
+
+def _compress(runs: NDArray[np.int64]) -> bytes:
+    data, _ = encode_counts(Runs(runs, np.array([0, len(runs)])))
+    return data.tobytes()
+
+
+def _is_int(value: object) -> bool:
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
+def _show(value: object) -> str:
+    text = repr(value)
+    return f"{type(value).__name__} {text if len(text) <= 60 else text[:57] + '...'}"
