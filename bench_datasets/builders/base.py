@@ -1,0 +1,129 @@
+"""What every benchmark's builder does alike: find the source's files once the config is known, and say where they are.
+
+`load_dataset` asks the registry for a module before it knows the config; the registry answers with a `SourceRequest`,
+and the builder resolves it, or leaves it alone where the config is built in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from datasets import ArrowBasedBuilder
+from datasets.data_files import DataFilesDict, DataFilesList
+
+from bench_datasets.benchmarks import get_benchmark
+from bench_datasets.builders.sources import Access, Listing, list_given, list_source
+from bench_datasets.faults import BenchError
+
+SAMPLE = "sample"
+"""The config that is built in and needs no source."""
+
+
+class SourceRequest(DataFilesDict):  # type: ignore[misc]
+    """What a caller of `load_dataset` asked for, before any file is looked for.
+
+    Attributes:
+        data_files: the argument of that name, or None.
+        revision: likewise.
+        token: of the download config.
+        storage_options: of the download config.
+    """
+
+    def __init__(
+        self,
+        data_files: Any = None,
+        revision: str | None = None,
+        token: str | bool | None = None,
+        storage_options: Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__()
+        self.data_files, self.revision = data_files, revision
+        self.token, self.storage_options = token, storage_options
+
+
+class SourceBuilder(ArrowBasedBuilder):  # type: ignore[misc]
+    """A builder over the files of one source.
+
+    Attributes:
+        BENCHMARK: the benchmark's name.
+        PARTS: the names that its files begin with, in order.
+        listing: the source and its files.
+    """
+
+    BENCHMARK: str
+    PARTS: tuple[str, ...]
+    listing: Listing
+
+    def __init__(
+        self,
+        cache_dir: str | None = None,
+        dataset_name: str | None = None,
+        config_name: str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        config_name = config_name or self.DEFAULT_CONFIG_NAME
+        data_files, data_dir = kwargs.pop("data_files", None), kwargs.pop("data_dir", None)
+        if config_name in self.builder_configs:  # else the base class says what there is
+            request = data_files if isinstance(data_files, SourceRequest) else SourceRequest(data_files)
+            token = kwargs.pop("token", None)
+            kwargs["token"] = request.token if token is None else token
+            kwargs["storage_options"] = {
+                **(request.storage_options or {}),
+                **(kwargs.pop("storage_options", None) or {}),
+            }
+            self.listing = self._find(
+                str(config_name), request, data_dir, Access(kwargs["token"], kwargs["storage_options"])
+            )
+            self._check_config(str(config_name), self.listing)
+            data_files = _data_files(self.listing)
+        super().__init__(
+            cache_dir=cache_dir, dataset_name=dataset_name, config_name=config_name, data_files=data_files, **kwargs
+        )
+
+    @property
+    def access(self) -> Access:
+        """How the source's files are opened."""
+        return Access(self.token, self.storage_options)
+
+    def sample_dir(self) -> str:
+        """The folder of the built-in sample, in the source's own layout."""
+        raise NotImplementedError
+
+    def _check_config(self, config_name: str, listing: Listing) -> None:
+        """Refuse a config that the source has no files for."""
+
+    def _find(self, config_name: str, request: SourceRequest, data_dir: Any, access: Access) -> Listing:
+        benchmark = get_benchmark(self.BENCHMARK)
+        if config_name == SAMPLE:
+            if data_dir or request.data_files is not None or request.revision:
+                raise BenchError(
+                    f"{benchmark.name}: config {SAMPLE!r} is built in; leave data_dir, data_files and revision out"
+                )
+            found = list_source(benchmark.name, benchmark.source, self.PARTS, root=self.sample_dir())
+            return Listing(SAMPLE, None, found.parts)
+        if request.data_files is not None:
+            if request.revision:
+                raise BenchError(
+                    "revision: with data_files, name it in the path: hf://datasets/<org>/<name>@<revision>/<file>"
+                )
+            base = None if not data_dir else str(data_dir)
+            return list_given(benchmark.name, request.data_files, self.PARTS, base=base, access=access)
+        return list_source(
+            benchmark.name,
+            benchmark.source,
+            self.PARTS,
+            root=data_dir or None,
+            revision=request.revision,
+            access=access,
+        )
+
+
+def _data_files(listing: Listing) -> DataFilesDict:
+    """The source's files as `datasets` keeps them: their versions are part of the name that the cache gives a build."""
+    return DataFilesDict(
+        {
+            part: DataFilesList([file.url for file in files], [(file.version,) for file in files])
+            for part, files in listing.parts.items()
+        }
+    )

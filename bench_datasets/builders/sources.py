@@ -1,0 +1,311 @@
+"""Where a benchmark's files are: roots on this machine, on the Hub or behind any fsspec URL, and what lies in them.
+
+A source holds one or more Parquet files a part (`level_0`, ..., `dense`), in the layout that the Hub gives to splits:
+`data/<part>-00000-of-00001.parquet`, or the same names, or `<part>.parquet`, directly in the root. Only those files are
+looked at; whatever else lies beside them (folders of images, say) is neither listed nor opened.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from fsspec.core import url_to_fs
+
+from bench_datasets.benchmarks import Source
+from bench_datasets.faults import BenchError
+
+_VERSION_FIELDS = (
+    "ETag",
+    "etag",
+    "blob_id",
+    "md5Hash",
+    "mtime",
+    "ino",
+    "created",
+    "LastModified",
+    "last_modified",
+    "size",
+)
+_HUB = "hf://datasets/"
+_SHARD = re.compile(r"^-(\d+)-of-(\d+)(?:-[0-9a-zA-Z]+)?$")
+
+
+class SourceNotFoundError(BenchError, FileNotFoundError):
+    """The root, or what it should hold, is not there."""
+
+
+class SourceUnreachableError(BenchError, ConnectionError):
+    """The root is on another machine and could not be asked."""
+
+
+class SourceFile(NamedTuple):
+    """One file of a source: a path of this machine or a URL, and a text that changes when the file does."""
+
+    url: str
+    version: str
+
+
+@dataclass(frozen=True)
+class Listing:
+    """What a source holds.
+
+    Attributes:
+        source: the Hub dataset id, the folder or the URL; what provenance names.
+        revision: the commit that is read, where the source is a Hub dataset; else None.
+        parts: the files of each part that is there, in source order.
+    """
+
+    source: str
+    revision: str | None
+    parts: dict[str, tuple[SourceFile, ...]]
+
+
+@dataclass(frozen=True)
+class Access:
+    """How a source's file systems are opened.
+
+    Attributes:
+        token: Hub token, or True for the stored one.
+        storage_options: fsspec options by protocol (`{"s3": {...}}`), or one protocol's options flat.
+    """
+
+    token: str | bool | None = None
+    storage_options: Mapping[str, Any] | None = None
+
+    def open(self, url: str) -> tuple[Any, str]:
+        """The fsspec file system of a URL or path, and the path in it."""
+        protocol = url.split("::", 1)[0].split("://", 1)[0] if "://" in url else "file"
+        given = dict(self.storage_options or {})
+        flat = {key: value for key, value in given.items() if not isinstance(value, Mapping)}
+        options = {**flat, **given.get(protocol, {})} if protocol != "file" else {}
+        if protocol == "hf" and self.token is not None:
+            options.setdefault("token", self.token)
+        fs, path = url_to_fs(url, **options)
+        return fs, path
+
+
+def list_source(
+    name: str,
+    default: Source,
+    parts: Sequence[str],
+    *,
+    root: str | os.PathLike[str] | None = None,
+    revision: str | None = None,
+    access: Access | None = None,
+) -> Listing:
+    """Find a benchmark's files.
+
+    Args:
+        name: the benchmark, for messages.
+        default: its entry's source: the environment variable that is asked next and the Hub dataset that is asked last.
+        parts: the names that files may begin with.
+        root: a folder or any fsspec URL (`hf://datasets/org/name@revision`, `s3://...`, `https://...`).
+        revision: branch, tag or commit; for a Hub source only.
+        access: token and storage options.
+
+    Raises:
+        SourceNotFoundError: the root is missing or holds none of the files.
+        SourceUnreachableError: the root is elsewhere and does not answer; the message names the other ways.
+        BenchError: the root is a file, a part's files are incomplete or ambiguous, or `revision` has nothing to name.
+    """
+    access = access or Access()
+    chosen = os.fspath(root) if root else os.environ.get(default.env) or None
+    if chosen is None:
+        chosen = f"{_HUB}{default.repo}" if revision else f"{_HUB}{default.repo}@{default.revision}"
+    ways = (
+        f"Three other ways: load_dataset({name!r}, data_dir=...) with a folder or URL holding data/<part>-*.parquet; "
+        f"the environment variable {default.env} with the same; or the built-in load_dataset({name!r}, 'sample')."
+    )
+    if chosen.startswith("hf://"):
+        chosen, source, commit = _pin(chosen, revision, access, ways)
+    else:
+        if revision is not None:
+            raise BenchError(
+                f"revision: expected a source on the Hub, got revision={revision!r} with {chosen!r}; leave it out"
+            )
+        chosen = source = _local(chosen)
+        commit = None
+    return Listing(source, commit, _list(chosen, parts, access, ways))
+
+
+def list_given(name: str, data_files: object, parts: Sequence[str], *, base: str | None, access: Access) -> Listing:
+    """The files that a caller named with `data_files=`, in the order given.
+
+    Args:
+        name: the benchmark, for messages.
+        data_files: `{part: path or list of paths}`, or paths alone whose file names begin with a part's name. Paths may
+            be patterns and URLs.
+        parts: the parts there are.
+        base: folder that relative paths start from; the working directory where None.
+        access: token and storage options.
+
+    Raises:
+        SourceNotFoundError: a path or pattern matches nothing.
+        BenchError: a key or file name is no part's.
+    """
+    from datasets import DownloadConfig
+    from datasets.data_files import resolve_pattern
+
+    config = DownloadConfig(token=access.token, storage_options=dict(access.storage_options or {}))
+    found: dict[str, list[str]] = {}
+    for part, pattern in _given_patterns(name, data_files, parts):
+        try:
+            urls = resolve_pattern(pattern, base_path=base or os.getcwd(), download_config=config)
+        except FileNotFoundError as error:
+            raise SourceNotFoundError(f"data_files: expected files at {pattern!r}, found none ({error})") from error
+        for url in urls:
+            found.setdefault(part or _part_of(url, parts), []).append(url)
+    listed: dict[str, tuple[SourceFile, ...]] = {}
+    for part in parts:
+        if part in found:
+            listed[part] = tuple(_describe(url, access) for url in found[part])
+    if not listed:
+        raise BenchError(f"data_files: expected files of {name}, got none in {data_files!r}")
+    return Listing(os.path.dirname(next(iter(listed.values()))[0].url), None, listed)
+
+
+def _given_patterns(name: str, data_files: object, parts: Sequence[str]) -> list[tuple[str | None, str]]:
+    """Part (None where the file name is to tell) and pattern of each entry of `data_files`."""
+    entries: Iterable[tuple[object, object]]
+    entries = data_files.items() if isinstance(data_files, Mapping) else [(None, data_files)]
+    out: list[tuple[str | None, str]] = []
+    for key, value in entries:
+        if key is not None and key not in parts:
+            raise BenchError(f"data_files: expected parts of {name} ({', '.join(parts)}) as keys, got {str(key)!r}")
+        paths = [value] if isinstance(value, str | os.PathLike) else value
+        if not isinstance(paths, Sequence) or not all(isinstance(path, str | os.PathLike) for path in paths):
+            raise BenchError(f"data_files: expected paths, a list of them or {{part: paths}}, got {data_files!r}")
+        out += [(None if key is None else str(key), os.fspath(path)) for path in paths]
+    return out
+
+
+def _part_of(url: str, parts: Sequence[str]) -> str:
+    base = url.split("::", 1)[0].rsplit("/", 1)[-1]
+    for part in parts:
+        if _stem(base, part) is not None:
+            return part
+    raise BenchError(
+        f"data_files: {url}: the file's name begins with none of {', '.join(parts)}; "
+        f"name its part: data_files={{part: path}}"
+    )
+
+
+def _stem(base: str, part: str) -> str | None:
+    """What stands between the part's name and `.parquet`: empty, or from a hyphen on; None for another's file."""
+    if not (base.startswith(part) and base.endswith(".parquet")):
+        return None
+    rest = base[len(part) : -len(".parquet")]
+    return rest if not rest or rest.startswith("-") else None
+
+
+def _local(root: str) -> str:
+    """A local root as an absolute path; a URL as it is, without the last slash."""
+    if root.startswith("file://"):
+        root = url_to_fs(root)[1]
+    return root.rstrip("/") if "://" in root else os.path.realpath(os.path.expanduser(root))
+
+
+def _pin(url: str, revision: str | None, access: Access, ways: str) -> tuple[str, str, str | None]:
+    """A Hub URL with its revision replaced by the commit that it names now, the dataset's id, and the commit."""
+    from huggingface_hub import HfApi
+
+    if not url.startswith(_HUB):
+        return url.rstrip("/"), url, None
+    match = re.fullmatch(r"([^/@]+/[^/@]+)(?:@([^/]+))?((?:/.*)?)", url[len(_HUB) :].rstrip("/"))
+    if match is None:
+        raise BenchError(f"data_dir: expected hf://datasets/<org>/<name>[@revision][/folder], got {url!r}")
+    repo, named, folder = match[1], (match[2] or "").replace("%2F", "/") or None, match[3]
+    if revision is not None and named is not None and revision != named:
+        raise BenchError(f"revision: {url!r} names {named!r} already, got revision={revision!r}; leave one of them out")
+    try:
+        info = HfApi(token=access.token).dataset_info(repo, revision=revision or named, timeout=30)
+    except Exception as error:
+        raise SourceUnreachableError(
+            f"{_HUB}{repo}@{revision or named or 'main'}: the Hub's dataset could not be read "
+            f"({type(error).__name__}: {_first_line(error)}). {ways}"
+        ) from error
+    return f"{_HUB}{repo}@{info.sha}{folder}", repo, info.sha
+
+
+def _list(root: str, parts: Sequence[str], access: Access, ways: str) -> dict[str, tuple[SourceFile, ...]]:
+    """The files of each part under `root/data`, or else under `root`."""
+    seen: list[str] = []
+    try:
+        fs, path = access.open(root)
+        protocols = (fs.protocol,) if isinstance(fs.protocol, str) else tuple(fs.protocol)
+        if not {"http", "https"} & set(protocols) and fs.isfile(path):
+            raise BenchError(
+                f"{root}: expected a folder that holds data/<part>-*.parquet, found a file; name single files by "
+                f"data_files={{part: path}} (parts: {', '.join(parts)})"
+            )
+        exists = False
+        for folder in (f"{path.rstrip('/')}/data", path):
+            try:
+                names = sorted(str(name).rstrip("/") for name in fs.ls(folder, detail=False))
+            except (FileNotFoundError, NotADirectoryError):
+                continue
+            exists = True
+            by_part = {part: _of_part(names, part, root) for part in parts}
+            if any(by_part.values()):
+                return {
+                    part: tuple(SourceFile(_full(fs, name, root), _version(fs.info(name))) for name in found)
+                    for part, found in by_part.items()
+                    if found
+                }
+            seen += [name.rsplit("/", 1)[-1] for name in names]
+    except BenchError:
+        raise
+    except Exception as error:
+        kind = f"{type(error).__name__}: {_first_line(error)}"
+        raise SourceUnreachableError(f"{root}: the source could not be listed ({kind}). {ways}") from error
+    expected = f"expected files like data/{parts[0]}-00000-of-00001.parquet (parts: {', '.join(parts)})"
+    if not exists:
+        raise SourceNotFoundError(f"{root}: {expected}, found no such folder")
+    found_text = (
+        ", ".join(seen[:5]) + (f" and {len(seen) - 5} more" if len(seen) > 5 else "") if seen else "an empty folder"
+    )
+    raise SourceNotFoundError(f"{root}: {expected}, found {found_text}")
+
+
+def _of_part(names: Sequence[str], part: str, root: str) -> list[str]:
+    """The names that are this part's files, checked to be one whole set."""
+    stems = {name: stem for name in names if (stem := _stem(name.rsplit("/", 1)[-1], part)) is not None}
+    shards = [match for stem in stems.values() if (match := _SHARD.match(stem))]
+    totals = {int(match[2]) for match in shards}
+    if len(totals) > 1 or (shards and len(shards) != len(stems)) or ("" in stems.values() and len(stems) > 1):
+        listed = ", ".join(sorted(name.rsplit("/", 1)[-1] for name in stems)[:6])
+        raise BenchError(f"{root}: {part}: expected one set of files, found more than one ({listed}); remove the other")
+    if totals:
+        numbers, total = sorted(int(match[1]) for match in shards), totals.pop()
+        if numbers != list(range(total)):
+            missing = sorted(set(range(total)) - set(numbers))
+            what = f"number {missing[0]} is missing" if missing else "a number occurs twice or is beyond it"
+            raise BenchError(
+                f"{root}: {part}: expected {total} files, found {len(numbers)} ({what}); fetch the part again"
+            )
+    return list(stems)
+
+
+def _full(fs: Any, name: str, root: str) -> str:
+    if "://" not in root:
+        return name
+    url = str(fs.unstrip_protocol(name))
+    return url + "::" + root.split("::", 1)[1] if "::" in root else url
+
+
+def _describe(url: str, access: Access) -> SourceFile:
+    fs, path = access.open(url)
+    return SourceFile(url, _version(fs.info(path)))
+
+
+def _version(info: Mapping[str, Any]) -> str:
+    """A text that changes when the file does: whatever of etag, hash, times and size the file system tells."""
+    return ";".join(f"{field}={info[field]}" for field in _VERSION_FIELDS if info.get(field) is not None)
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).strip().splitlines() or ["no message"])[0][:200]
