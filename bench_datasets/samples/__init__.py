@@ -1,0 +1,6 @@
+"""The built-in samples: drawn by our own code on first use, with answers of three imaginary models."""
+
+from bench_datasets.samples.models import SAMPLE_MODELS, pbench_sample_predictions
+from bench_datasets.samples.pbench import pbench_sample_dir
+
+__all__ = ["SAMPLE_MODELS", "pbench_sample_dir", "pbench_sample_predictions"]
