@@ -3,7 +3,7 @@
 from bench_datasets.masks.arrow import list_offsets, list_values
 from bench_datasets.masks.column import MASK_TYPE, MaskColumn
 from bench_datasets.masks.dense import encode_dense, encode_label_map
-from bench_datasets.masks.engine import get_engine
+from bench_datasets.masks.engine import get_engine, nms_order
 from bench_datasets.masks.features import MASK_FEATURE
 from bench_datasets.masks.ops import (
     boxes,
@@ -36,6 +36,7 @@ __all__ = [
     "list_offsets",
     "list_values",
     "nms",
+    "nms_order",
     "pair_intersections",
     "pair_iou",
     "parse_mask",

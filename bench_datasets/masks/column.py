@@ -117,6 +117,14 @@ class MaskColumn:
         """The masks as Python values, `{"size": [height, width], "counts": str}`."""
         return self.to_arrow().to_pylist()  # type: ignore[no-any-return]
 
+    def slice(self, start: int, stop: int) -> MaskColumn:
+        """The masks from `start` to `stop`, over the same buffers."""
+        part = slice(start, stop)
+        return MaskColumn(
+            self.data, self.offsets[start : stop + 1], self.heights[part], self.widths[part], self.present[part],
+            self.counted[part],
+        )  # fmt: skip
+
     def take(self, indices: ArrayLike) -> MaskColumn:
         """The masks at `indices` `(m,) int`, in that order; validated masks stay validated."""
         index = np.asarray(indices, np.int64)
@@ -212,7 +220,8 @@ class MaskColumn:
         """
         irregular = self.validate().decoded.irregular
         column = MaskColumn.from_runs(self.runs, self.heights, self.widths) if irregular.any() else self
-        data, offsets = column.data.tobytes(), column.offsets.tolist()
+        first, last = int(column.offsets[0]), int(column.offsets[-1])
+        data, offsets = column.data[first:last].tobytes(), (column.offsets - first).tolist()
         sizes = zip(self.heights.tolist(), self.widths.tolist(), strict=True)
         return [
             {"size": [h, w], "counts": data[begin:end]}

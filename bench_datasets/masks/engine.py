@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
@@ -10,6 +11,8 @@ from numpy.typing import NDArray
 from bench_datasets.masks.column import MaskColumn
 
 Offsets = NDArray[np.int64]
+Part = tuple[MaskColumn, NDArray[np.int64]]
+"""A column and the group `(n,) int64` of each of its masks; -1 for a mask that is in none."""
 
 
 class Engine(Protocol):
@@ -31,8 +34,13 @@ class Engine(Protocol):
     def group_nms(self, column: MaskColumn, groups: Offsets, threshold: float) -> NDArray[np.bool_]:
         """`(n,) bool`, which masks greedy non-maximum suppression keeps (see `ops.nms`)."""
 
-    def union_areas(self, column: MaskColumn, groups: Offsets) -> NDArray[np.int64]:
-        """`(g,) int64`, pixels of the union of each group."""
+    def union_areas(self, parts: Sequence[Part], count: int) -> NDArray[np.int64]:
+        """`(count,) int64`, pixels of the union of each group's masks, over all parts together."""
+
+
+def nms_order(areas: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Indices from the largest area to the smallest; of equal areas the later one first."""
+    return np.argsort(areas, kind="stable")[::-1]
 
 
 def get_engine() -> Engine:

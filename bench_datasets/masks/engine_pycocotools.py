@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 from pycocotools import mask as coco
 
 from bench_datasets.masks.column import MaskColumn
-from bench_datasets.masks.engine import Engine, Offsets
+from bench_datasets.masks.engine import Engine, Offsets, Part, nms_order
 
 NMS_BLOCK = 256
 """Candidates compared in one call: bounds the memory of a suppression to a block times what is kept."""
@@ -72,26 +74,19 @@ class PycocotoolsEngine:
             keep[kept] = True
         return keep
 
-    def union_areas(self, column: MaskColumn, groups: Offsets) -> NDArray[np.int64]:
+    def union_areas(self, parts: Sequence[Part], count: int) -> NDArray[np.int64]:
         """All groups' intervals on one axis, sorted once; each adds what reaches beyond the furthest end before it."""
-        count = len(groups) - 1
-        group = np.repeat(np.arange(count), np.diff(groups))
-        if not len(column) or not len(group):
+        reach = 1 + max((int(column.pixels.max()) for column, _ in parts if len(column)), default=0)
+        gathered = [_on_axis(column, group * reach, group >= 0) for column, group in parts]
+        starts, ends = (np.concatenate([part[k] for part in gathered]) for k in (0, 1))
+        if not len(starts):
             return np.zeros(count, np.int64)
-        column = column if groups[0] == 0 and groups[-1] == len(column) else column.take(np.arange(groups[0], groups[-1]))
-        starts, ends, row = _on_axis(column, group * (int(column.pixels.max()) + 1))
         order = np.argsort(starts, kind="stable")
-        starts, ends, of = starts[order], ends[order], group[row[order]]
-        reach = np.maximum.accumulate(ends)
-        before = np.concatenate([[0], reach[:-1]])
+        starts, ends = starts[order], ends[order]
+        before = np.concatenate([[0], np.maximum.accumulate(ends)[:-1]])
         added = np.concatenate([[0], np.cumsum(np.maximum(ends - np.maximum(starts, before), 0))])
-        k = np.arange(count)
-        return added[np.searchsorted(of, k, "right")] - added[np.searchsorted(of, k, "left")]
-
-
-def nms_order(areas: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Indices from the largest area to the smallest; of equal areas the later one first."""
-    return np.argsort(areas, kind="stable")[::-1]
+        bounds = np.searchsorted(starts, np.arange(count + 1) * reach)
+        return np.diff(added[bounds])
 
 
 def _intersections(a: list[dict[str, object]], b: list[dict[str, object]], areas: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -100,10 +95,15 @@ def _intersections(a: list[dict[str, object]], b: list[dict[str, object]], areas
     return np.rint(np.nan_to_num(share) * areas[:, None]).astype(np.int64)
 
 
-def _on_axis(column: MaskColumn, base: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """All masks' foreground intervals, moved by each mask's base, and the mask each belongs to."""
+def _on_axis(
+    column: MaskColumn, base: NDArray[np.int64], wanted: NDArray[np.bool_] | None = None
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """The wanted masks' foreground intervals, moved by each mask's base, and the mask each belongs to."""
     starts, ends, offsets = column.intervals
     row = np.repeat(np.arange(len(column)), np.diff(offsets))
+    if wanted is not None and not wanted.all():
+        some = wanted[row]
+        starts, ends, row = starts[some], ends[some], row[some]
     return starts + base[row], ends + base[row], row
 
 

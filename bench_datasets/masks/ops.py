@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bench_datasets.masks.column import MaskColumn
-from bench_datasets.masks.engine import get_engine
+from bench_datasets.masks.engine import Part, get_engine
 from bench_datasets.masks.status import MaskError
 
 
@@ -90,21 +90,38 @@ def iou(a: MaskColumn, b: MaskColumn) -> NDArray[np.float64]:
     return quotient(shared, a.areas()[:, None] + b.areas()[None, :] - shared)
 
 
-def union_areas(column: MaskColumn, groups: ArrayLike) -> NDArray[np.int64]:
-    """Pixels of each group's union.
+def union_areas(count: int, *parts: Part) -> NDArray[np.int64]:
+    """Pixels of the union of each group's masks.
 
     Args:
-        column: masks of g groups.
-        groups: `(g + 1,) int64`.
+        count: number of groups.
+        parts: columns, each with the group `(n,) int64` of every mask (-1: in none); a group may have masks in several.
 
     Returns:
-        `(g,) int64`; 0 for a group without masks.
+        `(count,) int64`; 0 for a group without masks.
 
     Raises:
         MaskError: a mask is unsound, or masks of one group differ in size.
+
+    Example:
+        >>> masks = MaskColumn.from_dense([[[1, 1, 0]], [[0, 1, 1]], [[0, 0, 1]]])
+        >>> union_areas(2, (masks, np.array([0, 0, 1])))
+        array([3, 1])
     """
-    offsets = _one_size(column, groups)
-    return get_engine().union_areas(column, offsets)
+    height, width = np.full(count, -1), np.full(count, -1)
+    for column, group in parts:
+        used = group >= 0
+        height[group[used]], width[group[used]] = column.validate().heights[used], column.widths[used]
+    for column, group in parts:
+        used = np.flatnonzero(group >= 0)
+        differ = (column.heights[used] != height[group[used]]) | (column.widths[used] != width[group[used]])
+        if differ.any():
+            i = int(used[np.flatnonzero(differ)[0]])
+            raise MaskError(
+                f"mask {i}: expected the size {height[group[i]]} x {width[group[i]]} of the masks it is united with,"
+                f" found {column.heights[i]} x {column.widths[i]}"
+            )
+    return get_engine().union_areas(parts, count)
 
 
 def nms(column: MaskColumn, groups: ArrayLike, threshold: float = 0.5) -> NDArray[np.bool_]:

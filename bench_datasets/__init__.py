@@ -1,0 +1,69 @@
+"""Datasets, metrics and results of referring-segmentation and video-scene-graph benchmarks.
+
+Importing the package registers its benchmarks with `datasets`, so that `load_dataset("pbench")` works; everything else
+is imported when it is first used.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from bench_datasets.builders import register_all
+
+if TYPE_CHECKING:
+    from bench_datasets.faults import BenchError, FaultError
+    from bench_datasets.metrics.evaluating import metric_path
+    from bench_datasets.metrics.explaining import explain
+    from bench_datasets.metrics.scoring import map_score, score, score_features, scorer
+    from bench_datasets.metrics.summarizing import summarize
+    from bench_datasets.predictions import check, read_predictions
+    from bench_datasets.results import Metric, Result
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "BenchError": "bench_datasets.faults",
+    "FaultError": "bench_datasets.faults",
+    "Metric": "bench_datasets.results",
+    "Result": "bench_datasets.results",
+    "check": "bench_datasets.predictions",
+    "explain": "bench_datasets.metrics.explaining",
+    "map_score": "bench_datasets.metrics.scoring",
+    "metric_path": "bench_datasets.metrics.evaluating",
+    "read_predictions": "bench_datasets.predictions",
+    "score": "bench_datasets.metrics.scoring",
+    "score_features": "bench_datasets.metrics.scoring",
+    "scorer": "bench_datasets.metrics.scoring",
+    "summarize": "bench_datasets.metrics.summarizing",
+}
+
+__all__ = [
+    "BenchError",
+    "FaultError",
+    "Metric",
+    "Result",
+    "check",
+    "explain",
+    "map_score",
+    "metric_path",
+    "read_predictions",
+    "score",
+    "score_features",
+    "scorer",
+    "summarize",
+]
+
+register_all()
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

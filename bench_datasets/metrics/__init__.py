@@ -1,0 +1,1 @@
+"""Metrics: scoring, summing up and what the benchmarks share."""

@@ -1,0 +1,40 @@
+"""How to score: what the callers of `score`, `scorer` and `map_score` may choose, checked once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bench_datasets.faults import BenchError
+
+MISSING = ("error", "empty")
+ON_FAULT = ("stop", "skip-and-report")
+
+
+@dataclass(frozen=True)
+class ScoreOptions:
+    """The choices behind a score.
+
+    Attributes:
+        protocol: a protocol's name.
+        missing: `error`: a row without prediction is a fault; `empty`: it counts as an answer without masks.
+        on_fault: `stop`: a fault ends the scoring with the row's key; `skip-and-report`: the row is left out and counted.
+        level: PBench: the level of rows that have no `level` column of their own.
+
+    Raises:
+        BenchError: a choice is none of those.
+    """
+
+    protocol: str
+    missing: str = "error"
+    on_fault: str = "stop"
+    level: str | None = None
+
+    def __post_init__(self) -> None:
+        for name, value, allowed in (("missing", self.missing, MISSING), ("on_fault", self.on_fault, ON_FAULT)):
+            if value not in allowed:
+                raise BenchError(f"{name}: expected one of {', '.join(allowed)}, got {value!r}")
+
+    @property
+    def stops(self) -> bool:
+        """Whether a fault ends the scoring."""
+        return self.on_fault == "stop"

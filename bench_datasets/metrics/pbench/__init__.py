@@ -1,0 +1,85 @@
+"""PBench's metrics: protocols, score rows and what is summed up from them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from bench_datasets.benchmarks import get_benchmark
+from bench_datasets.faults import BenchError
+from bench_datasets.metrics.pbench.columns import SCORE_COLUMNS, features
+from bench_datasets.metrics.pbench.protocol import PROTOCOLS, Protocol, get_protocol
+from bench_datasets.metrics.pbench.rows import LABEL_COLUMNS, PREDICTION_COLUMNS, row_names
+from bench_datasets.metrics.pbench.score import score_table
+from bench_datasets.metrics.pbench.summary import (
+    LOWER_IS_BETTER,
+    count_slices,
+    level_statistics,
+    position_slices,
+    read_scores,
+    statistics,
+)
+from bench_datasets.results import Metric, Slice
+from bench_datasets.statistics import Statistic, estimate
+
+__all__ = [
+    "LABEL_COLUMNS", "PREDICTION_COLUMNS", "PROTOCOLS", "SCORE_COLUMNS", "Protocol", "comparable_to", "features",
+    "get_protocol", "row_names", "score_table", "summarize_table",
+]  # fmt: skip
+
+
+def summarize_table(
+    table: pa.Table, protocol: str, *, thresholds: Sequence[float] | None, by: Sequence[str], draws: int, seed: int
+) -> tuple[dict[str, Metric], list[Slice]]:
+    """Numbers and slices of scored rows.
+
+    Args:
+        table: score rows without skipped ones, sorted by key.
+        protocol: the protocol they were scored under.
+        thresholds: IoU thresholds of the row score in place of the protocol's.
+        by: further columns of the table to slice by.
+        draws: bootstrap draws.
+        seed: of the draws.
+
+    Raises:
+        BenchError: a column to slice by is absent, or a list.
+    """
+    chosen = get_protocol(protocol)
+    scores = read_scores(table, chosen, thresholds)
+    wanted: dict[tuple[str, str], dict[str, Statistic]] = {("", ""): level_statistics(scores, chosen)}
+    wanted |= {("count", name): part for name, part in count_slices(scores, chosen).items()}
+    wanted |= {("position", name): part for name, part in position_slices(table).items()}
+    for column in dict.fromkeys(by):
+        if column in ("count", "position"):
+            continue
+        if column not in table.column_names or pa.types.is_nested(table.schema.field(column).type):
+            flat = [field.name for field in table.schema if not pa.types.is_nested(field.type)]
+            raise BenchError(f"by: expected count, position or one of {', '.join(flat)}; got {column!r}")
+        values = np.array([str(value) for value in table[column].to_pylist()])
+        wanted |= {(column, value): statistics(scores, chosen, values == value) for value in sorted(set(values.tolist()))}
+    flat_names = {(part, name): item for part, items in wanted.items() for name, item in items.items()}
+    keys = {f"{i}": pair for i, pair in enumerate(flat_names)}
+    found = estimate({i: flat_names[pair] for i, pair in keys.items()}, table["cluster"].to_pylist(), draws, seed)
+    grouped: dict[tuple[str, str], dict[str, Metric]] = {part: {} for part in wanted}
+    for i, (part, name) in keys.items():
+        item, base = found[i], name.split("/")[0]
+        interval = None if base in ("il_tp", "il_tn", "il_fp", "il_fn") else item.ci95
+        grouped[part][name] = Metric(item.value, item.n, interval, base not in LOWER_IS_BETTER)
+    slices = [Slice(by_name, value, metrics) for (by_name, value), metrics in grouped.items() if by_name]
+    return grouped["", ""], slices
+
+
+def comparable_to(protocol: str, levels: Mapping[str, int], settings: Mapping[str, Any]) -> str | None:
+    """Whose published numbers a run compares with, if every level was scored whole and at the protocol's thresholds.
+
+    Args:
+        protocol: its name.
+        levels: scored rows by level.
+        settings: of the result.
+    """
+    published = get_benchmark("pbench").source.rows
+    whole = all(levels.get(level, 0) == rows for level, rows in published.items())
+    return get_protocol(protocol).comparable_to if whole and settings.get("thresholds") is None else None

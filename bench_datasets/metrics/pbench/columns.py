@@ -1,0 +1,41 @@
+"""PBench's score table: its columns, documented one by one. Exact integers that every number is made of afterwards."""
+
+from __future__ import annotations
+
+from datasets import Features, List, Value
+
+SCORE_COLUMNS: dict[str, tuple[object, str]] = {
+    "key": (Value("string"), "the truth row's key, `<level>/<id>`"),
+    "cluster": (Value("string"), "what the row is resampled with: its image's SHA-256, or its key"),
+    "protocol": (Value("string"), "protocol and version the row was scored under, `released@1`"),
+    "row_sha256": (Value("string"), "hash of the truth row's labels and masks; empty if its masks are unsound"),
+    "level": (Value("string"), "level_0 to level_4 or dense"),
+    "faults": (List(Value("string")), "fault codes of the truth row and, where it was skipped, of its prediction"),
+    "skipped": (Value("bool"), "whether a fault kept the row from being scored; its counts are then 0"),
+    "true_count": (Value("int32"), "truth masks"),
+    "raw_count": (Value("int32"), "predicted masks, as given"),
+    "nms_count": (Value("int32"), "predicted masks that non-maximum suppression at IoU .5 keeps"),
+    "kept_count": (Value("int32"), "predicted masks that were scored, after the protocol's clean-up"),
+    "matched_prediction": (List(Value("int32")), "assigned pairs that overlap: position of the prediction, as given"),
+    "matched_truth": (List(Value("int32")), "assigned pairs: position of the truth mask"),
+    "matched_intersection": (List(Value("int64")), "assigned pairs: shared pixels"),
+    "matched_union": (List(Value("int64")), "assigned pairs: pixels of the union"),
+    "union_intersection": (Value("int64"), "pixels shared by the union of the scored predictions and that of the truth"),
+    "union_predicted": (Value("int64"), "pixels of the union of the scored predictions"),
+    "union_true": (Value("int64"), "pixels of the union of the truth"),
+    "duplicates": (Value("int32"), "summed over truth masks: predictions, as given, beyond the first with IoU >= .5"),
+    "position_truth": (List(Value("int32")), "in generation order: each prediction's best truth mask, -1 for none"),
+    "position_intersection": (List(Value("int64")), "in generation order: shared pixels with that truth mask"),
+    "position_union": (List(Value("int64")), "in generation order: pixels of the union with it"),
+    "position_drift": (
+        List(Value("float64")),
+        "in generation order: from the predicted centre to the middle of the mask's box, in diagonals of the image;"
+        " NaN for an empty mask",
+    ),
+}
+"""Feature and meaning of every column; the lists by position are null where the order of generation is not known."""
+
+
+def features() -> Features:
+    """The score table's `Features`."""
+    return Features({name: feature for name, (feature, _) in SCORE_COLUMNS.items()})

@@ -1,0 +1,273 @@
+"""From a batch of PBench rows to its score rows: a pure function, masks in, small integers out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from bench_datasets.faults import Fault, FaultError
+from bench_datasets.masks import (
+    MaskColumn,
+    boxes,
+    group_intersections,
+    nms,
+    nms_order,
+    quotient,
+    resize,
+    union_areas,
+)
+from bench_datasets.metrics.hashes import row_hashes
+from bench_datasets.metrics.matching import assign
+from bench_datasets.metrics.options import ScoreOptions
+from bench_datasets.metrics.pbench.columns import features
+from bench_datasets.metrics.pbench.protocol import Protocol, get_protocol
+from bench_datasets.metrics.pbench.rows import Rows, prediction_faults, read_rows
+
+CHUNK_BYTES = 1 << 22
+"""Bytes of counts that are decoded at a time."""
+
+CHUNK_PAIRS = 1 << 21
+"""Pairs of masks that are compared at a time."""
+
+NMS_IOU = 0.5
+"""The released clean-up's threshold; the redundancy of predictions is measured with it under every protocol."""
+
+DUPLICATE_IOU = 0.5
+"""From this IoU with one and the same truth mask on, a second prediction is a duplicate."""
+
+
+def score_table(batch: pa.Table | Mapping[str, Any], options: ScoreOptions) -> pa.Table:
+    """Score a batch.
+
+    Args:
+        batch: rows with `pred_masks` beside the truth, as an Arrow table or as columns by name.
+        options: how; the protocol, and what to do about faults.
+
+    Returns:
+        One score row a row of the batch, in the batch's order, with the columns of `SCORE_COLUMNS`.
+
+    Raises:
+        FaultError: a row has a fault and the options say to stop.
+        BenchError: a column is absent.
+    """
+    protocol = get_protocol(options.protocol)
+    rows = read_rows(batch, options.level)
+    schema = features().arrow_schema
+    parts = [_score_chunk(chunk, protocol, options) for chunk in _chunks(rows)]
+    columns = {name: [value for part in parts for value in part[name]] for name in schema.names}
+    return pa.Table.from_pydict(columns, schema=schema.remove_metadata())
+
+
+def _chunks(rows: Rows) -> Iterator[Rows]:
+    """Parts of bounded work: by bytes of counts and by pairs of masks, at least a row each."""
+    cost = np.zeros(len(rows))
+    counts = []
+    for lists in (rows.true, rows.predicted):
+        ends = lists.masks.offsets[lists.groups] if len(lists.masks) else np.zeros(len(rows) + 1)
+        cost += np.diff(ends) / CHUNK_BYTES
+        counts.append(np.diff(lists.groups))
+    cost += counts[1] * (counts[0] + counts[1]) / CHUNK_PAIRS
+    total = np.concatenate([[0], np.cumsum(cost)])
+    start = 0
+    while start < len(rows):
+        stop = max(start + 1, int(np.searchsorted(total, total[start] + 1, side="right")) - 1)
+        yield rows.slice(start, stop)
+        start = stop
+
+
+def _score_chunk(rows: Rows, protocol: Protocol, options: ScoreOptions) -> dict[str, list[Any]]:
+    faults, hashable = _faults(rows, protocol, options)
+    good = np.array([i for i in range(len(rows)) if i not in faults], np.int64)
+    hashed = rows if len(hashable) == len(rows) else rows.take(hashable)
+    hashes = dict(zip(hashable.tolist(), row_hashes(hashed.labels, hashed.true.masks, hashed.true.groups), strict=True))
+    columns: dict[str, list[Any]] = {
+        "key": rows.keys,
+        "cluster": rows.clusters,
+        "protocol": [f"{protocol.name}@{protocol.version}"] * len(rows),
+        "row_sha256": [hashes.get(i, "") for i in range(len(rows))],
+        "level": rows.levels,
+        "faults": [
+            sorted({*rows.noted[i], *(fault.code for fault in faults.get(i, ()))}) for i in range(len(rows))
+        ],
+        "skipped": [i in faults for i in range(len(rows))],
+    }
+    measured = _measure(rows if len(good) == len(rows) else rows.take(good), protocol)
+    place = {int(row): k for k, row in enumerate(good)}
+    for name, (values, default) in measured.items():
+        columns[name] = [values[place[i]] if i in place else default for i in range(len(rows))]
+    return columns
+
+
+def _faults(rows: Rows, protocol: Protocol, options: ScoreOptions) -> tuple[dict[int, list[Fault]], NDArray[np.int64]]:
+    """Rows that can't be scored, and the rows whose truth is sound enough to be hashed.
+
+    Raises:
+        FaultError: there is such a row and the options say to stop.
+    """
+    unsound_truth = rows.true.problems()
+    unsound_predictions = rows.predicted.problems()
+    found: dict[int, list[Fault]] = {}
+    for i in range(len(rows)):
+        faults = [
+            Fault("malformed_mask", rows.keys[i], f"masks (truth), {text}; mend the source's row")
+            for text in unsound_truth.get(i, ())
+        ]
+        faults += _sizes(rows, i) if not faults else []
+        faults += prediction_faults(rows, i, unsound_predictions, options.missing)
+        if not faults and protocol.row_score == "union_hit":
+            faults += _own_size(rows, i)
+        if faults and options.stops:
+            raise FaultError(*faults[0])
+        if faults:
+            found[i] = faults
+    return found, np.array([i for i in range(len(rows)) if i not in unsound_truth], np.int64)
+
+
+def _sizes(rows: Rows, i: int) -> list[Fault]:
+    """A row whose truth masks differ in size can't be scored."""
+    first, last = rows.true.groups[i], rows.true.groups[i + 1]
+    sizes = set(zip(rows.true.masks.heights[first:last].tolist(), rows.true.masks.widths[first:last].tolist(), strict=True))
+    if len(sizes) < 2:
+        return []
+    shown = ", ".join(f"{h} x {w}" for h, w in sorted(sizes))
+    return [Fault("image_size_mismatch", rows.keys[i], f"masks (truth): expected one size, found {shown}; mend the source's row")]
+
+
+def _own_size(rows: Rows, i: int) -> list[Fault]:
+    """A row without truth has no size but its predictions' own, which must then be one."""
+    if rows.true.groups[i + 1] > rows.true.groups[i]:
+        return []
+    first, last = rows.predicted.groups[i], rows.predicted.groups[i + 1]
+    masks = rows.predicted.masks
+    sizes = set(zip(masks.heights[first:last].tolist(), masks.widths[first:last].tolist(), strict=True))
+    if len(sizes) < 2:
+        return []
+    shown = ", ".join(f"{h} x {w}" for h, w in sorted(sizes))
+    text = f"pred_masks: the row has no truth, so its predictions must be of one size; found {shown}"
+    return [Fault("size_mismatch", rows.keys[i], text)]
+
+
+def _measure(rows: Rows, protocol: Protocol) -> dict[str, tuple[list[Any], Any]]:
+    """Every integer of sound rows: by column, the values and what stands for a skipped row."""
+    n = len(rows)
+    true, true_row = rows.true.masks, rows.true.row_of
+    given, row = rows.predicted.masks, rows.predicted.row_of
+    groups = rows.predicted.groups
+    has_truth = np.diff(rows.true.groups) > 0
+    height, width = np.full(n, -1), np.full(n, -1)
+    height[true_row], width[true_row] = true.heights, true.widths
+    compared = has_truth[row]
+    predicted = resize(
+        given, np.where(compared, height[row], given.heights), np.where(compared, width[row], given.widths)
+    )
+    keep = _suppress(predicted, row, compared, n)
+    clean = keep if protocol.nms is not None else np.ones(len(predicted), np.bool_)
+    in_union = compared if protocol.without_truth == "left_out" or protocol.row_score == "f1" else np.ones(len(row), np.bool_)
+    in_union = in_union & clean
+    pixels = _unions((predicted, np.where(in_union, row, -1)), (true, true_row), n)
+
+    shared = group_intersections(predicted, groups, true, rows.true.groups)
+    predicted_area, true_area = predicted.areas(), true.areas()
+    middles = _middles(given) if any(c is not None for c in rows.centers) else None
+    matched: list[list[Any]] = [[], [], [], []]
+    positions: list[list[Any]] = [[], [], [], []]
+    duplicates = []
+    at = 0
+    for i in range(n):
+        p = slice(int(groups[i]), int(groups[i + 1]))
+        t = slice(int(rows.true.groups[i]), int(rows.true.groups[i + 1]))
+        shape = (p.stop - p.start, t.stop - t.start)
+        both = shared[at : at + shape[0] * shape[1]].reshape(shape)
+        at += both.size
+        union = predicted_area[p, None] + true_area[None, t] - both
+        iou = quotient(both, union)
+        order = np.arange(shape[0])
+        if protocol.nms is not None and shape[0] > 1:
+            order = nms_order(predicted_area[p])
+            order = order[keep[p][order]]
+        pairs = assign(iou[order])
+        chosen, partner = order[pairs.predicted], pairs.true
+        overlap = both[chosen, partner] > 0
+        chosen, partner = chosen[overlap], partner[overlap]
+        for store, values in zip(matched, (chosen, partner, both[chosen, partner], union[chosen, partner]), strict=True):
+            store.append(values.tolist())
+        duplicates.append(int(np.maximum((iou >= DUPLICATE_IOU).sum(axis=0) - 1, 0).sum()))
+        centers = rows.centers[i]
+        ordered = [None] * 4 if centers is None or middles is None else _positions(both, union, iou, centers, middles[p], given, p)
+        for store, values in zip(positions, ordered, strict=True):
+            store.append(values)
+
+    return {
+        "true_count": (np.diff(rows.true.groups).tolist(), 0),
+        "raw_count": (np.diff(groups).tolist(), 0),
+        "nms_count": (np.bincount(row[keep], minlength=n).tolist(), 0),
+        "kept_count": (np.bincount(row[clean], minlength=n).tolist(), 0),
+        "matched_prediction": (matched[0], []),
+        "matched_truth": (matched[1], []),
+        "matched_intersection": (matched[2], []),
+        "matched_union": (matched[3], []),
+        "union_intersection": (pixels[0].tolist(), 0),
+        "union_predicted": (pixels[1].tolist(), 0),
+        "union_true": (pixels[2].tolist(), 0),
+        "duplicates": (duplicates, 0),
+        "position_truth": (positions[0], None),
+        "position_intersection": (positions[1], None),
+        "position_union": (positions[2], None),
+        "position_drift": (positions[3], None),
+    }
+
+
+def _suppress(predicted: MaskColumn, row: NDArray[np.int64], compared: NDArray[np.bool_], n: int) -> NDArray[np.bool_]:
+    """What non-maximum suppression keeps; rows without truth, which have no size, keep everything."""
+    keep = np.ones(len(predicted), np.bool_)
+    some = np.flatnonzero(compared)
+    column = predicted if len(some) == len(predicted) else predicted.take(some)
+    bounds = np.concatenate([[0], np.cumsum(np.bincount(row[some], minlength=n))])
+    keep[some] = nms(column, bounds, NMS_IOU)
+    return keep
+
+
+def _unions(
+    predicted: tuple[MaskColumn, NDArray[np.int64]], true: tuple[MaskColumn, NDArray[np.int64]], n: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Shared pixels, the predictions' pixels and the truth's pixels of each row's unions."""
+    left, right = union_areas(n, predicted), union_areas(n, true)
+    return left + right - union_areas(n, predicted, true), left, right
+
+
+def _middles(masks: MaskColumn) -> NDArray[np.float64]:
+    """`(m, 2) float64`, the middle x, y of each mask's box in pixels; NaN for an empty mask."""
+    box = boxes(masks).astype(np.float64)
+    middle = box[:, :2] + box[:, 2:] / 2
+    middle[box[:, 2] == 0] = np.nan
+    return middle
+
+
+def _positions(
+    both: NDArray[np.int64],
+    union: NDArray[np.int64],
+    iou: NDArray[np.float64],
+    centers: NDArray[np.float64],
+    middles: NDArray[np.float64],
+    given: MaskColumn,
+    p: slice,
+) -> list[list[Any]]:
+    """By place in the sequence: best truth, shared pixels, union, and the centre's drift."""
+    size = np.stack([given.widths[p], given.heights[p]], axis=1).astype(np.float64)
+    away = centers * size - middles
+    drift = np.sqrt((away**2).sum(axis=1)) / np.sqrt((size**2).sum(axis=1))
+    if not iou.shape[1]:
+        return [[-1] * len(drift), [0] * len(drift), [0] * len(drift), drift.tolist()]
+    best = iou.argmax(axis=1)
+    k = np.arange(len(best))
+    found = iou[k, best] > 0
+    return [
+        np.where(found, best, -1).tolist(),
+        np.where(found, both[k, best], 0).tolist(),
+        np.where(found, union[k, best], 0).tolist(),
+        drift.tolist(),
+    ]

@@ -1,0 +1,170 @@
+"""Summing up: a score table in, a `Result` out."""
+
+from __future__ import annotations
+
+import datetime
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from importlib import metadata
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from datasets import Dataset, IterableDataset
+
+from bench_datasets.benchmarks import get_benchmark
+from bench_datasets.faults import BenchError
+from bench_datasets.metrics.hashes import content_hash
+from bench_datasets.metrics.provenance import provenance_of
+from bench_datasets.results import Result
+
+EXAMPLES = 5
+"""Keys that are named with each fault."""
+
+PACKAGES = {
+    "bench_datasets": "bench-datasets", "datasets": "datasets", "numpy": "numpy", "scipy": "scipy",
+    "pyarrow": "pyarrow", "pycocotools": "pycocotools",
+}  # fmt: skip
+
+
+def summarize(
+    benchmark: str,
+    scores: Dataset | IterableDataset | pa.Table,
+    *,
+    thresholds: Sequence[float] | None = None,
+    by: Sequence[str] = (),
+    draws: int = 10_000,
+    seed: int = 0,
+    provenance: Mapping[str, Any] | None = None,
+) -> Result:
+    """Every number of a score table.
+
+    Args:
+        benchmark: its name.
+        scores: what `score`, `map_score` or `Dataset.map(scorer(...))` gave; streaming or not.
+        thresholds: PBench: IoU thresholds of the row score in place of the protocol's; the result is then comparable
+            to nothing published.
+        by: further columns of the score table to slice by.
+        draws: bootstrap draws; 0 for no intervals.
+        seed: of the draws.
+        provenance: where the scores came from, for tables that lost it (through `Dataset.map` or Parquet).
+
+    Returns:
+        The result. Without provenance it is honest but comparable to nothing.
+
+    Raises:
+        BenchError: the table is no score table of this benchmark, mixes protocols, or holds a key twice.
+
+    Example:
+        >>> result = summarize("pbench", scores)                                             # doctest: +SKIP
+        >>> result.metrics["macro_f1/level_0"].value                                         # doctest: +SKIP
+        0.26666666666666666
+    """
+    entry, metric = get_benchmark(benchmark), get_benchmark(benchmark).metric_module()
+    if draws < 0:
+        raise BenchError(f"draws: expected 0 or more, got {draws}")
+    table = _table(scores, metric.features().arrow_schema)
+    protocol = _one_protocol(table)
+    chosen = metric.get_protocol(protocol["name"])
+    if chosen.version != protocol["version"]:
+        raise BenchError(
+            f"scores: made under {protocol['name']}@{protocol['version']}, this package has version {chosen.version};"
+            " score again, or use the package version that made them"
+        )
+    origin = dict(provenance or provenance_of(scores) or {})
+    skipped = table["skipped"].to_numpy()
+    scored = table.filter(pa.array(~skipped))
+    settings = {
+        "missing": None, "on_fault": None, **origin.get("settings", {}), "k": None, "boundary": False,
+        "thresholds": None if thresholds is None else [float(t) for t in thresholds],
+    }  # fmt: skip
+    metrics, slices = metric.summarize_table(
+        scored, chosen.name, thresholds=thresholds, by=by, draws=draws, seed=seed
+    )
+    dataset = {"source": None, "split": None, "revision": None, **origin.get("dataset", {})}
+    expected = dataset.pop("expected", None)
+    levels = Counter(scored["level"].to_pylist())
+    clean = bool(origin) and not skipped.any() and not origin.get("faults")
+    comparable = metric.comparable_to(chosen.name, levels, settings) if clean else None
+    clusters = scored["cluster"].to_pylist()
+    return Result(
+        benchmark=benchmark,
+        protocol={"name": chosen.name, "version": chosen.version, "comparable_to": comparable},
+        dataset={
+            **dataset,
+            "rows": {"scored": len(scored), "expected": expected},
+            "content_sha256": content_hash(table["row_sha256"].to_pylist()),
+        },
+        predictions={"sha256": None, "rows": None, "missing": None, **origin.get("predictions", {})},
+        settings=settings,
+        statistics={
+            "seed": seed, "draws": draws, "unit": "row" if clusters == scored["key"].to_pylist() else "image"
+        },
+        metrics=metrics,
+        slices=slices,
+        faults=_faults(table, origin.get("faults", {})),
+        packages={name: _version(package) for name, package in PACKAGES.items()},
+        created=datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+        headline=entry.headline.get(chosen.name),
+    )  # fmt: skip
+
+
+def _table(scores: Dataset | IterableDataset | pa.Table, schema: pa.Schema) -> pa.Table:
+    """The score table, sorted by key, keys apart."""
+    if isinstance(scores, pa.Table):
+        table = scores
+    elif isinstance(scores, IterableDataset):
+        batches = list(scores.with_format("arrow").iter(batch_size=1000))
+        table = pa.concat_tables(batches) if batches else schema.empty_table()
+    elif isinstance(scores, Dataset):
+        table = scores.with_format("arrow")[:]
+    else:
+        raise BenchError(f"scores: expected a Dataset, a streaming one or an Arrow table, got {type(scores).__name__}")
+    absent = [name for name in schema.names if name not in table.column_names]
+    if absent:
+        raise BenchError(
+            f"scores: expected a score table with the columns {', '.join(schema.names[:6])}, ..., found"
+            f" {', '.join(table.column_names[:6])}; score the rows first (bd.score, bd.map_score)"
+        )
+    if not len(table):
+        raise BenchError("scores: the table holds no rows; was the truth empty?")
+    keys = np.array(table["key"].to_pylist(), dtype=object).astype(str)
+    order = np.argsort(keys, kind="stable")
+    ordered = keys[order]
+    repeated = np.flatnonzero(ordered[1:] == ordered[:-1])
+    if len(repeated):
+        raise BenchError(
+            f"{ordered[repeated[0]]}: two score rows bear this key; rows that did not come through load_dataset(NAME) must"
+            " have ids that differ within a level"
+        )
+    return pa.table(table.take(pa.array(order)).combine_chunks())
+
+
+def _one_protocol(table: pa.Table) -> dict[str, str]:
+    names = sorted(set(table["protocol"].to_pylist()))
+    if len(names) != 1:
+        raise BenchError(f"scores: expected rows of one protocol, found {', '.join(names)}; summarise them apart")
+    name, _, version = names[0].partition("@")
+    return {"name": name, "version": version}
+
+
+def _faults(table: pa.Table, others: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Faults of the rows, then those that belong to no row; codes in order, a few keys each."""
+    found: dict[str, list[str]] = {}
+    for key, codes in zip(table["key"].to_pylist(), table["faults"].to_pylist(), strict=True):
+        for code in codes or ():
+            found.setdefault(code, []).append(key)
+    result = {code: {"count": len(keys), "examples": keys[:EXAMPLES]} for code, keys in found.items()}
+    for code, entry in others.items():
+        old = result.get(code, {"count": 0, "examples": []})
+        result[code] = {
+            "count": old["count"] + entry["count"], "examples": (old["examples"] + entry["examples"])[:EXAMPLES]
+        }  # fmt: skip
+    return dict(sorted(result.items()))
+
+
+def _version(package: str) -> str:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return "not installed"

@@ -1,0 +1,153 @@
+"""A result for people: the same tables as plain text, on a terminal and in a notebook."""
+
+from __future__ import annotations
+
+import html
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bench_datasets.benchmarks import BENCHMARKS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from bench_datasets.results import Metric, Result
+
+
+@dataclass(frozen=True)
+class Grid:
+    """One table: a title, the columns' heads, and rows of cells; the first cell of a row is its name."""
+
+    title: str
+    head: list[str]
+    rows: list[list[str]]
+
+
+COUNTS = frozenset({"il_tp", "il_tn", "il_fp", "il_fn"})
+MEANS = frozenset({"duplicates", "count_error", "drift"})
+SLICE_METRICS = ("macro_f1", "accuracy", "giou", "mask_redundancy_rate", "duplicates", "collapse", "count_error")
+
+
+def headline(result: Result) -> str:
+    """The number that stands for the result, in words."""
+    metric = result.metrics.get(result.headline or "")
+    if metric is None:
+        missing = {"average": "no average: it is the mean of all six parts, and not all of them were scored"}
+        return missing.get(result.headline or "", "no headline number")
+    return f"{result.headline} {show(metric, result.headline or '', interval=True)} (n = {metric.n:,})"
+
+
+def verdict(result: Result) -> list[str]:
+    """What the numbers may be compared with, and what stands in the way."""
+    rows = result.dataset["rows"]
+    of = "an unknown number" if rows["expected"] is None else f"{rows['expected']:,}"
+    lines = [f"{rows['scored']:,} of {of} rows scored" + (" (partial run)" if result.partial else "")]
+    against = result.comparable_to
+    lines.append(f"comparable to published numbers: {against}" if against else f"comparable to no published numbers: {_why(result)}")
+    missing = result.predictions["missing"]
+    if missing:
+        lines.append(f"{missing:,} rows without prediction counted as empty answers")
+    return lines
+
+
+def _why(result: Result) -> str:
+    """The first reason that holds."""
+    if result.dataset["source"] is None:
+        return "where the rows came from was not recorded"
+    if result.settings.get("thresholds") is not None:
+        return "thresholds of your own"
+    if result.partial:
+        return "a partial run"
+    if any(entry["count"] for code, entry in result.faults.items() if code in ("malformed_mask", "unknown_row")):
+        return "rows were left out"
+    if result.protocol["name"] != next(iter(BENCHMARKS[result.benchmark].protocols)):
+        return f"nobody has published numbers under the protocol {result.protocol['name']}"
+    return "the source is not the whole benchmark"
+
+
+def grids(result: Result) -> list[Grid]:
+    """The tables of a result: numbers by part, then each kind of slice, then the faults."""
+    tables = [_by_part(result.metrics)]
+    for by in dict.fromkeys(part.by for part in result.slices):
+        parts = {part.value: part.metrics for part in result.slices if part.by == by}
+        names = list(dict.fromkeys(name for metrics in parts.values() for name in metrics))
+        shown = [name for name in names if name in SLICE_METRICS] or names
+        rows = [
+            [value, str(max(m.n for m in metrics.values())), *(show(metrics[n], n) if n in metrics else "" for n in shown)]
+            for value, metrics in parts.items()
+        ]
+        title = {"count": "by number of truth masks", "position": "by place in the generated sequence"}.get(by, f"by {by}")
+        tables.append(Grid(title, [by, "n", *shown], rows))
+    if result.faults:
+        rows = [[code, f"{e['count']:,}", ", ".join(e["examples"])] for code, e in result.faults.items()]
+        tables.append(Grid("faults", ["fault", "count", "for example"], rows))
+    return tables
+
+
+def _by_part(metrics: Mapping[str, Metric]) -> Grid:
+    """One row a number, one column a part (`<name>/<part>`); numbers without a part stand in the last column."""
+    names = list(dict.fromkeys(key.partition("/")[0] for key in metrics))
+    parts = list(dict.fromkeys(key.partition("/")[2] for key in metrics if "/" in key))
+    names.sort(key=lambda name: name not in ("macro_f1", "accuracy", "average"))
+    overall = "overall"
+    rows = [["n", *(str(max((m.n for k, m in metrics.items() if k.endswith(f"/{part}")), default=0)) for part in parts), ""]]
+    if "average" in metrics:
+        # The average belongs to Macro-F1: one row for both.
+        names.remove("average")
+    for name in names:
+        cells = [metrics.get(f"{name}/{part}") for part in parts]
+        whole = metrics.get(name) or (metrics.get("average") if name == "macro_f1" else None)
+        rows.append([name, *(show(m, name) if m else "" for m in cells), show(whole, name) if whole else ""])
+    return Grid("", ["", *parts, overall], rows)
+
+
+def show(metric: Metric, key: str, *, interval: bool = False) -> str:
+    """A number as people write it: fractions in percent, counts whole, means with two decimals; `-` where undefined."""
+    name = key.split("/")[0]
+    if not math.isfinite(metric.value):
+        return "-"
+
+    def text(value: float) -> str:
+        if name in COUNTS:
+            return f"{value:.0f}"
+        return f"{value:.3f}" if name in MEANS else f"{100 * value:.2f}"
+
+    if interval and metric.ci95:
+        return f"{text(metric.value)} [{text(metric.ci95[0])}, {text(metric.ci95[1])}]"
+    return text(metric.value)
+
+
+def caption(result: Result) -> str:
+    """Benchmark and protocol, in a line."""
+    return f"{result.benchmark}, protocol {result.protocol['name']} (version {result.protocol['version']})"
+
+
+NOTE = "fractions in percent; [low, high] is the 95 % bootstrap interval"
+
+
+def as_text(result: Result) -> str:
+    """The whole result as plain text."""
+    lines = [caption(result), headline(result), *verdict(result), NOTE]
+    for grid in grids(result):
+        lines += ["", *([grid.title] if grid.title else []), *_lines(grid)]
+    return "\n".join(lines)
+
+
+def _lines(grid: Grid) -> list[str]:
+    table = [grid.head, *grid.rows]
+    widths = [max(len(row[k]) for row in table) for k in range(len(grid.head))]
+    return [
+        "  ".join(cell.ljust(w) if k == 0 or grid.title == "faults" else cell.rjust(w) for k, (cell, w) in enumerate(zip(row, widths, strict=True))).rstrip()
+        for row in table
+    ]  # fmt: skip
+
+
+def as_html(result: Result) -> str:
+    """The whole result as an HTML fragment; every text is escaped."""
+    parts = [f"<p><b>{html.escape(caption(result))}</b><br>", "<br>".join(map(html.escape, [headline(result), *verdict(result), NOTE])), "</p>"]
+    for grid in grids(result):
+        head = "".join(f"<th>{html.escape(cell)}</th>" for cell in grid.head)
+        rows = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in grid.rows)
+        parts.append(f"<table><caption>{html.escape(grid.title)}</caption><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>")
+    return "".join(parts)

@@ -1,0 +1,179 @@
+"""Percentile bootstrap of any number that is a function of summed columns, resampling clusters of rows.
+
+A benchmark's numbers are nearly all such functions: a mean is a sum over a count, a pooled F1 a quotient of sums. So
+one set of weights (how often each cluster was drawn) serves every number, every slice and every model.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Floats = NDArray[np.float64]
+
+CHUNK_BYTES = 1 << 25
+"""Memory of the weights that are held at a time."""
+
+
+@dataclass(frozen=True)
+class Statistic:
+    """A number as a function of summed columns.
+
+    Attributes:
+        rows: `(r,) int64`, the rows of the table that the number is about.
+        columns: `(r, k)` integers or floats, what is summed over these rows.
+        of: from sums `(..., k) float64` to values `(...) float64`; NaN where undefined.
+        n: how many units (rows, pairs, predictions) the number is about; with 0 it is undefined.
+    """
+
+    rows: NDArray[np.int64]
+    columns: NDArray[np.int64] | Floats
+    of: Callable[[Floats], Floats]
+    n: int
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A value, how many units it is about, and its 95 % interval (`None` where there is none)."""
+
+    value: float
+    n: int
+    ci95: tuple[float, float] | None
+
+
+def weights(clusters: int, draws: int, seed: int, chunk: int | None = None) -> Iterator[NDArray[np.int32]]:
+    """How often each cluster is drawn, draw by draw.
+
+    Args:
+        clusters: number of clusters c; each draw takes c of them with replacement.
+        draws: number of draws.
+        seed: of the generator; the same seed gives the same draws, however they are cut into chunks.
+        chunk: draws at a time; by default what fits the memory bound.
+
+    Yields:
+        `(chunk, c) int32`; the last one may be shorter.
+
+    Example:
+        >>> [block.sum(axis=1).tolist() for block in weights(3, draws=2, seed=0)]
+        [[3, 3]]
+    """
+    generator = np.random.default_rng(seed)
+    size = chunk or max(1, CHUNK_BYTES // (8 * max(clusters, 1)))
+    for first in range(0, draws, size):
+        count = min(size, draws - first)
+        drawn = generator.integers(0, clusters, size=(count, clusters), dtype=np.int64)
+        drawn += np.arange(count)[:, None] * clusters
+        flat = np.bincount(drawn.ravel(), minlength=count * clusters)
+        yield flat.reshape(count, clusters).astype(np.int32)
+
+
+def estimate(
+    statistics: Mapping[str, Statistic], clusters: Sequence[str], draws: int = 10_000, seed: int = 0
+) -> dict[str, Estimate]:
+    """Values and percentile intervals of many statistics over the same rows.
+
+    Values come from exact sums (`math.fsum`). For the intervals, columns are held on a binary grid so fine that every
+    sum of a draw is exact in float64 as well: the same bytes on any machine, in any order, with any chunk.
+
+    Args:
+        statistics: by name.
+        clusters: the cluster of each row of the table.
+        draws: number of bootstrap draws; 0 for no intervals.
+        seed: of the draws.
+
+    Returns:
+        An `Estimate` by name.
+
+    Example:
+        >>> rows = np.arange(4)
+        >>> mean = Statistic(rows, np.array([[1, 1], [0, 1], [1, 1], [0, 1]]), lambda s: s[..., 0] / s[..., 1], n=4)
+        >>> estimate({"mean": mean}, ["a", "b", "c", "d"], draws=1000)["mean"]
+        Estimate(value=0.5, n=4, ci95=(0.0, 1.0))
+    """
+    values = {name: _value(item) for name, item in statistics.items()}
+    drawn = {name: item for name, item in statistics.items() if draws and item.n}
+    intervals = _intervals(drawn, clusters, draws, seed) if drawn else {}
+    return {
+        name: Estimate(values[name], item.n, intervals.get(name) if math.isfinite(values[name]) else None)
+        for name, item in statistics.items()
+    }
+
+
+def _value(statistic: Statistic) -> float:
+    if not statistic.n:
+        return math.nan
+    columns = statistic.columns
+    if columns.dtype.kind in "iu":
+        sums = [float(sum(column)) for column in columns.T.tolist()]
+    else:
+        sums = [math.fsum(column) for column in columns.T.tolist()]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return float(statistic.of(np.array(sums, np.float64)))
+
+
+def _intervals(
+    statistics: Mapping[str, Statistic], clusters: Sequence[str], draws: int, seed: int
+) -> dict[str, tuple[float, float]]:
+    _, code = np.unique(np.asarray(clusters, dtype=object).astype(str), return_inverse=True)
+    count = int(code.max()) + 1
+    # Statistics about the same rows share one product with the weights.
+    blocks: dict[bytes, list[str]] = {}
+    for name, item in statistics.items():
+        blocks.setdefault(np.asarray(item.rows, np.int64).tobytes(), []).append(name)
+    plans = []
+    for names in blocks.values():
+        rows = statistics[names[0]].rows
+        used, local = np.unique(code[rows], return_inverse=True)
+        matrix = np.concatenate([_on_grid(statistics[name].columns) for name in names], axis=1)
+        sums = np.zeros((len(used), matrix.shape[1]))
+        np.add.at(sums, local, matrix)
+        plans.append((names, used, sums))
+    samples: dict[str, list[Floats]] = {name: [] for name in statistics}
+    for block in weights(count, draws, seed):
+        for names, used, sums in plans:
+            chosen = block if len(used) == count else block[:, used]
+            totals = chosen.astype(np.float64) @ sums
+            at = 0
+            for name in names:
+                width = statistics[name].columns.shape[1]
+                with np.errstate(invalid="ignore", divide="ignore"):
+                    samples[name].append(np.asarray(statistics[name].of(totals[:, at : at + width])))
+                at += width
+    result = {}
+    for name, parts in samples.items():
+        bounds = percentile_interval(np.concatenate(parts))
+        if bounds is not None:
+            result[name] = bounds
+    return result
+
+
+def percentile_interval(sample: ArrayLike, level: float = 0.95) -> tuple[float, float] | None:
+    """The percentile interval of bootstrap draws; draws where the number is undefined are left out.
+
+    Example:
+        >>> percentile_interval(np.arange(101.0))
+        (2.5, 97.5)
+    """
+    values = np.asarray(sample, np.float64)
+    values = values[np.isfinite(values)]
+    if not len(values):
+        return None
+    tail = (1 - level) / 2
+    low, high = np.quantile(values, [tail, 1 - tail])
+    return float(low), float(high)
+
+
+def _on_grid(columns: NDArray[np.int64] | Floats) -> Floats:
+    """Columns as float64; fractions rounded to a grid on which the sum of every draw is exact."""
+    if columns.dtype.kind in "iu":
+        return columns.astype(np.float64)
+    largest = float(np.abs(columns).max()) if columns.size else 0.0
+    if largest == 0.0:
+        return np.asarray(columns, np.float64)
+    # A draw may hold more rows than the table, where large clusters are drawn often: three bits are left for that.
+    bits = 50 - math.ceil(math.log2(largest)) - math.ceil(math.log2(max(len(columns), 1) + 1))
+    return np.round(np.ldexp(columns, bits)) * math.ldexp(1.0, -bits)
