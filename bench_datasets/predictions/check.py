@@ -1,0 +1,153 @@
+"""`check`: everything that is wrong with predictions, told in one pass before any scoring."""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from bench_datasets.faults import FAULTS, Fault
+
+if TYPE_CHECKING:
+    from datasets import Dataset
+
+    from bench_datasets.predictions.read import Predictions
+
+EXAMPLES = 5
+"""Most examples that a group keeps."""
+
+
+@dataclass(frozen=True)
+class FaultGroup:
+    """All findings of one kind.
+
+    Attributes:
+        code: a key of `faults.FAULTS`, or the warning's name.
+        count: how many there are.
+        examples: the first few, with the row's key.
+        advice: what it means and what to do.
+    """
+
+    code: str
+    count: int
+    examples: tuple[Fault, ...]
+    advice: str
+
+
+@dataclass(frozen=True)
+class CheckReport:
+    """What `check` found.
+
+    Attributes:
+        benchmark: whose predictions they are.
+        rows: number of predictions.
+        masks: number of masks in them, unsound ones included.
+        errors: what stops the scoring, unless it is asked to skip and report.
+        warnings: what is scored, but is probably not meant.
+    """
+
+    benchmark: str
+    rows: int
+    masks: int
+    errors: tuple[FaultGroup, ...] = ()
+    warnings: tuple[FaultGroup, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing stops the scoring."""
+        return not self.errors
+
+    def __str__(self) -> str:
+        state = "ok" if self.ok else "not ok"
+        lines = [f"{self.benchmark}: {self.rows:,} predictions, {self.masks:,} masks: {state}"]
+        for title, groups in (("error", self.errors), ("warning", self.warnings)):
+            for group in groups:
+                lines.append(f"{title} {group.code}: {group.count:,} ({group.advice})")
+                lines += [f"    {fault.key}: {fault.text}" for fault in group.examples]
+                if group.count > len(group.examples):
+                    lines.append(f"    and {group.count - len(group.examples):,} more")
+        return "\n".join(lines)
+
+    def to_json(self) -> str:
+        """The report as JSON text: benchmark, ok, rows, masks, errors, warnings."""
+        groups = {
+            name: [
+                {
+                    "code": group.code,
+                    "count": group.count,
+                    "advice": group.advice,
+                    "examples": [{"key": fault.key, "text": fault.text} for fault in group.examples],
+                }
+                for group in given
+            ]
+            for name, given in (("errors", self.errors), ("warnings", self.warnings))
+        }
+        head = {"benchmark": self.benchmark, "ok": self.ok, "rows": self.rows, "masks": self.masks}
+        return json.dumps(head | groups, indent=2)
+
+    def _repr_html_(self) -> str:
+        rows = []
+        for title, groups in (("error", self.errors), ("warning", self.warnings)):
+            for group in groups:
+                lines = [f"<code>{_text(fault.key)}</code> {_text(fault.text)}" for fault in group.examples]
+                examples = "<br>".join(lines)
+                cells = (title, f"<code>{_text(group.code)}</code>", f"{group.count:,}", _text(group.advice), examples)
+                rows.append("<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
+        head = f"<p><b>{_text(self.benchmark)}</b>: {self.rows:,} predictions, {self.masks:,} masks: "
+        head += "ok</p>" if self.ok else "<b>not ok</b></p>"
+        names = "".join(f"<th>{name}</th>" for name in ("", "code", "count", "what to do", "examples"))
+        return head + (f"<table><tr>{names}</tr>{''.join(rows)}</table>" if rows else "")
+
+
+@dataclass
+class Collector:
+    """Groups findings by code as they come, keeping the first few of each."""
+
+    counts: dict[str, int] = field(default_factory=dict)
+    examples: dict[str, list[Fault]] = field(default_factory=dict)
+
+    def add(self, code: str, key: str, text: str) -> None:
+        """One finding."""
+        self.counts[code] = self.counts.get(code, 0) + 1
+        kept = self.examples.setdefault(code, [])
+        if len(kept) < EXAMPLES:
+            kept.append(Fault(code, key, text))
+
+    def extend(self, faults: Iterable[Fault]) -> None:
+        """Several findings."""
+        for fault in faults:
+            self.add(*fault)
+
+    def groups(self, advice: dict[str, str]) -> tuple[FaultGroup, ...]:
+        """The groups, commonest first; advice by code, else the fault's meaning."""
+        order = sorted(self.counts, key=lambda code: (-self.counts[code], code))
+        return tuple(
+            FaultGroup(code, self.counts[code], tuple(self.examples[code]), advice.get(code) or FAULTS[code].meaning)
+            for code in order
+        )
+
+
+def check(benchmark: str, predictions: Predictions, truth: Dataset | None = None) -> CheckReport:
+    """Everything that is wrong with predictions, and what is merely odd.
+
+    Args:
+        benchmark: name of the benchmark.
+        predictions: a path or URL in any supported format, or a Dataset.
+        truth: the rows they are for, as `load_dataset(benchmark)` gives them (for PBench also one split as the hub
+            holds it); without it nothing is said about unknown, missing and resized rows.
+
+    Returns:
+        The report: errors and warnings by code, each with its count and the first few rows.
+
+    Raises:
+        BenchError: the predictions cannot be read at all; see `read_predictions`.
+    """
+    from bench_datasets.predictions.read import module_of
+
+    return module_of(benchmark).check(predictions, truth)  # type: ignore[no-any-return]
+
+
+def _text(value: str) -> str:
+    return html.escape(value)

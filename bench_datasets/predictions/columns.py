@@ -1,0 +1,248 @@
+"""One table's columns into PBench predictions, mask columns as they lie: no Python object a mask."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from datasets import ClassLabel, Features
+from numpy.typing import NDArray
+
+from bench_datasets.faults import BenchError
+from bench_datasets.masks import MASK_TYPE, MaskColumn, list_offsets, list_values
+from bench_datasets.predictions.fields import Found, Name, read_name, refuse_other_benchmark, show
+from bench_datasets.predictions.jsonl import Naming, fill
+from bench_datasets.predictions.rows import PAIRS_TYPE, SCHEMA, Row, faults_array, to_batch
+
+_KNOWN = (
+    *("key", "id", "split", "level", "position", "pred_masks", "masks", "pred_scores", "scores"),
+    *("pred_centers", "pred_sizes", "pred_faults", "size", "height", "width"),
+    *("expression_id", "candidates", "expressions", "video_id", "tubes", "pred_tubes", "expression", "count"),
+)
+
+
+class Columns:
+    """Which columns of a table say what, found once, and the conversion of its slices.
+
+    Args:
+        schema: of the table.
+        shown: how messages call it.
+        split: the level that its name speaks of.
+
+    Raises:
+        BenchError: it has no column of masks, nothing names its rows, or it is another benchmark's.
+    """
+
+    def __init__(self, schema: pa.Schema, shown: str, split: str | None) -> None:
+        names = schema.names
+        refuse_other_benchmark(names, shown)
+        masks = next((name for name in ("pred_masks", "masks") if name in names), None)
+        if masks is None:
+            raise BenchError(
+                f"{shown}: expected a column pred_masks (or masks), found {', '.join(names[:12]) or 'no columns'}"
+            )
+        self.schema, self.masks = schema, masks
+        self.scores = next((name for name in ("pred_scores", "scores") if name in names), None)
+        self.naming = Naming(shown, split)
+        self.levels = _class_names(schema, "level")
+        self.rows = 0
+
+    @staticmethod
+    def known(names: Iterable[str]) -> list[str]:
+        """Those of the names that are read; `masks` beside `pred_masks` is the truth's, and is not."""
+        given = list(names)
+        return [name for name in given if name in _KNOWN and not (name == "masks" and "pred_masks" in given)]
+
+    def convert(self, table: pa.Table) -> pa.RecordBatch:
+        """A slice of the table as a batch of `rows.SCHEMA`."""
+        columns = {name: _flat(table.column(name)) for name in self.known(table.column_names)}
+        n = table.num_rows
+        faults: list[Found] = [[] for _ in range(n)]
+        named = self._names(columns, n, faults)
+        if not self._fast(columns):
+            return self._slow(columns, named, faults)
+        lists = columns[self.masks]
+        offsets = list_offsets(lists)
+        masks = _masks(list_values(lists), offsets, faults)
+        if lists.null_count:
+            for row in np.flatnonzero(lists.is_null().to_numpy(zero_copy_only=False)):
+                faults[row].append(("malformed_mask", "masks: expected a list of masks, found null"))
+        counts = np.diff(offsets)
+        _keep_earlier(columns, faults)
+        arrays = [
+            *named,
+            pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), masks),
+            _scores(columns.get(self.scores or ""), counts, faults),
+            _pairs(columns.get("pred_centers"), counts, faults, "pred_centers"),
+            _pairs(columns.get("pred_sizes"), counts, faults, "pred_sizes"),
+        ]
+        return pa.RecordBatch.from_arrays([*arrays, faults_array(faults)], schema=SCHEMA)
+
+    def _fast(self, columns: dict[str, pa.Array]) -> bool:
+        scores = columns.get(self.scores or "")
+        pairs = [columns[name].type for name in ("pred_centers", "pred_sizes") if name in columns]
+        return (
+            _is_masks(columns[self.masks].type)
+            and (scores is None or _is_numbers(scores.type))
+            and all(kind == PAIRS_TYPE or pa.types.is_null(kind) for kind in pairs)
+        )
+
+    def _names(self, columns: dict[str, pa.Array], n: int, faults: list[Found]) -> list[pa.Array]:
+        """key, id, split and position as arrays."""
+        fields = ("key", "id", "split", "level", "position")
+        values = {name: columns[name].to_pylist() for name in fields if name in columns}
+        if self.levels:
+            known = dict(enumerate(self.levels))
+            values["level"] = [known.get(value) for value in values["level"]]
+        elif values.get("level") and not isinstance(values["level"][0], str):
+            del values["level"]
+        given = values.pop("position", None)
+        earlier = columns["pred_faults"].to_pylist() if "pred_faults" in columns else [None] * n
+        names, positions = [], []
+        for i in range(n):
+            place = f"{self.naming.shown}, row {self.rows + i}"
+            name = read_name({field: column[i] for field, column in values.items()}, self.naming.split)
+            if name.problem:
+                faults[i].append(("unknown_row", f"{place}: {name.problem}"))
+            elif name.empty and any(item["code"] == "unknown_row" for item in earlier[i] or []):
+                name = Name(problem="an earlier reading found none")
+            if given is not None and isinstance(given[i], int) and name.empty and name.split is not None:
+                positions.append(given[i])
+            else:
+                positions.append(self.naming.position(name, place))
+            names.append(name)
+        self.rows += n
+        return [
+            pa.array([name.key for name in names], pa.string()),
+            pa.array([name.id for name in names], pa.int64()),
+            pa.array([name.split for name in names], pa.string()),
+            pa.array(positions, pa.int64()),
+        ]
+
+    def _slow(self, columns: dict[str, pa.Array], named: list[pa.Array], faults: list[Found]) -> pa.RecordBatch:
+        """Masks of other kinds (JSON text, uncompressed runs), by way of Python values."""
+        values = {name: array.to_pylist() for name, array in columns.items() if name not in ("masks", "scores")}
+        values |= {"pred_masks": columns[self.masks].to_pylist()}
+        if self.scores:
+            values["pred_scores"] = columns[self.scores].to_pylist()
+        names = zip(*(array.to_pylist() for array in named), strict=True)
+        rows = []
+        for i, (key, number, split, position) in enumerate(names):
+            row = Row(key, number, split, position, faults=faults[i])
+            fill(row, {name: column[i] for name, column in values.items()})
+            rows.append(row)
+        _keep_earlier(columns, faults)
+        return to_batch(rows)
+
+
+def _masks(values: pa.Array, offsets: NDArray[np.int64], faults: list[Found]) -> pa.Array:
+    column = MaskColumn.from_arrow(values)
+    wrong = column.problems()
+    masks = column.to_arrow()
+    if not wrong:
+        return masks
+    for i, text in wrong.items():
+        row = int(np.searchsorted(offsets, i, side="right")) - 1
+        faults[row].append(("malformed_mask", f"mask {i - int(offsets[row])}: {text}"))
+    bad = np.zeros(len(masks), np.bool_)
+    bad[list(wrong)] = True
+    parts = [masks.field(field.name) for field in MASK_TYPE]
+    return pa.StructArray.from_arrays(parts, fields=list(MASK_TYPE), mask=pa.array(bad))
+
+
+def _scores(scores: pa.Array | None, counts: NDArray[np.int64], faults: list[Found]) -> pa.Array:
+    kind = SCHEMA.field("pred_scores").type
+    if scores is None or pa.types.is_null(scores.type):
+        return pa.nulls(len(counts), kind)
+    offsets = list_offsets(scores)
+    values = list_values(scores).cast(pa.float64(), safe=False)
+    numbers = pc.fill_null(values, np.nan).to_numpy(zero_copy_only=False)
+    absent = scores.is_null().to_numpy(zero_copy_only=False)
+    uneven = (np.diff(offsets) != counts) & ~absent
+    for row in np.flatnonzero(uneven).tolist():
+        found = int(offsets[row + 1] - offsets[row])
+        faults[row].append(("bad_score", f"scores: expected one a mask ({counts[row]}), found {found}"))
+    bad = ~np.isfinite(numbers)
+    for i in np.flatnonzero(bad).tolist():
+        row = int(np.searchsorted(offsets, i, side="right")) - 1
+        if not uneven[row]:
+            text = f"score {i - offsets[row]}: expected a finite number, found {show(values[int(i)].as_py())}"
+            faults[row].append(("bad_score", text))
+    clean = pa.array(numbers, pa.float64(), mask=bad)
+    return pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), clean, mask=pa.array(absent | uneven))
+
+
+def _pairs(pairs: pa.Array | None, counts: NDArray[np.int64], faults: list[Found], field: str) -> pa.Array:
+    if pairs is None or pa.types.is_null(pairs.type):
+        return pa.nulls(len(counts), PAIRS_TYPE)
+    offsets = list_offsets(pairs)
+    values = list_values(pairs)
+    absent = pairs.is_null().to_numpy(zero_copy_only=False)
+    uneven = (np.diff(offsets) != counts) & ~absent
+    for row in np.flatnonzero(uneven).tolist():
+        found = int(offsets[row + 1] - offsets[row])
+        faults[row].append(("bad_box", f"{field}: expected a list of one pair a mask ({counts[row]}), found {found}"))
+    # A null pair keeps its place; its two numbers are read as NaN.
+    items = values.take(pa.array(np.arange(len(values)))) if values.offset else values
+    flat = pc.fill_null(items.values, np.nan).to_numpy(zero_copy_only=False)[: 2 * len(items)].reshape(-1, 2)
+    null = items.is_null().to_numpy(zero_copy_only=False)
+    bad = ~np.isfinite(flat).all(axis=1) | null
+    for i in np.flatnonzero(bad).tolist():
+        row = int(np.searchsorted(offsets, i, side="right")) - 1
+        if not uneven[row]:
+            text = f"mask {i - offsets[row]}: {field}: expected two finite numbers, found {show(items[int(i)].as_py())}"
+            faults[row].append(("bad_box", text))
+    clean = pa.FixedSizeListArray.from_arrays(pa.array(flat.ravel()), type=PAIRS_TYPE.value_type, mask=pa.array(bad))
+    return pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), clean, mask=pa.array(absent | uneven))
+
+
+def _keep_earlier(columns: dict[str, pa.Array], faults: list[Found]) -> None:
+    """Put the faults that an earlier reading noted first; they explain the nulls that it left."""
+    column = columns.get("pred_faults")
+    if column is None or not len(column):
+        return
+    for row, items in enumerate(column.to_pylist()):
+        earlier = [(str(item["code"]), str(item["text"])) for item in items or [] if item]
+        if earlier:
+            said = {text.split(":", 1)[0] for _, text in earlier}
+            new = [fault for fault in faults[row] if fault[1].split(":", 1)[0] not in said or "null" not in fault[1]]
+            faults[row][:] = earlier + [fault for fault in new if fault not in earlier]
+
+
+def _flat(column: pa.ChunkedArray) -> pa.Array:
+    if column.num_chunks == 1:
+        return column.chunk(0)
+    return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
+
+
+def _class_names(schema: pa.Schema, name: str) -> list[str]:
+    if name not in schema.names or not pa.types.is_integer(schema.field(name).type):
+        return []
+    try:
+        feature = Features.from_arrow_schema(schema).get(name)
+    except (ValueError, TypeError, KeyError):
+        return []
+    return list(feature.names) if isinstance(feature, ClassLabel) else []
+
+
+def _is_list(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
+
+
+def _is_numbers(kind: pa.DataType) -> bool:
+    if pa.types.is_null(kind):
+        return True
+    return _is_list(kind) and bool(pa.types.is_integer(kind.value_type) or pa.types.is_floating(kind.value_type))
+
+
+def _is_masks(kind: pa.DataType) -> bool:
+    if not _is_list(kind) or not pa.types.is_struct(kind.value_type):
+        return False
+    fields = {field.name: field.type for field in kind.value_type}
+    if {"size", "counts"} - set(fields):
+        return False
+    size, counts = fields["size"], fields["counts"]
+    texts = (pa.types.is_string, pa.types.is_large_string, pa.types.is_binary, pa.types.is_large_binary)
+    return _is_list(size) and bool(pa.types.is_integer(size.value_type)) and any(test(counts) for test in texts)

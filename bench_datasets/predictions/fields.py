@@ -1,0 +1,196 @@
+"""Single fields of a prediction, read out of untrusted Python values: the name of a row, scores, pairs of numbers."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from numbers import Real
+from typing import Any, NamedTuple, SupportsInt, cast
+
+from bench_datasets.benchmarks import PBENCH_LEVELS
+from bench_datasets.faults import BenchError, FaultError
+
+Found = list[tuple[str, str]]
+"""Faults of one row, as code and text."""
+
+ABSENT = object()
+"""What `pick` gives where a record has none of the names."""
+
+
+class Name(NamedTuple):
+    """How a prediction names its row; `problem` says why it does not."""
+
+    key: str | None = None
+    id: int | None = None
+    split: str | None = None
+    problem: str | None = None
+
+    @property
+    def empty(self) -> bool:
+        """Neither a key, nor an id, nor a mistaken one."""
+        return self.key is None and self.id is None and self.problem is None
+
+
+def pick(record: Mapping[str, Any], *names: str) -> Any:
+    """The first of these fields that the record has, else `ABSENT`."""
+    return next((record[name] for name in names if name in record), ABSENT)
+
+
+def read_name(record: Mapping[str, Any], split: str | None = None, ids: Sequence[str] = ("id",)) -> Name:
+    """The name in a record's `key`, `id` and `split` (or `level`).
+
+    Args:
+        record: the fields.
+        split: of the file, where the record states none.
+        ids: fields that may hold the id, the first that is not null counts.
+    """
+    key = record.get("key")
+    raw = next((record[name] for name in ids if record.get(name) is not None), None)
+    stated = record.get("split") if record.get("split") is not None else record.get("level")
+    if key is not None and not (isinstance(key, str) and key and is_text(key)):
+        return Name(problem=f"key: expected text such as 'level_0/7', found {show(key)}")
+    if stated is not None and not (isinstance(stated, str) and is_text(stated)):
+        return Name(problem=f"split: expected text such as 'level_0', found {show(stated)}")
+    number = None if raw is None else read_id(raw)
+    if raw is not None and number is None and key is None:
+        return Name(problem=f"id: expected an integer, or text of digits, found {show(raw)}")
+    if split is not None and stated is not None and stated != split:
+        return Name(problem=f"split: the row says {stated!r}, but the file's name says {split!r}")
+    return Name(key, number, stated if stated is not None else split)
+
+
+def read_id(value: object) -> int | None:
+    """An id given as an integer, an integral float (what pandas makes of a column with gaps) or text of digits.
+
+    Example:
+        >>> read_id("7"), read_id(7.0), read_id("seven"), read_id(True)
+        (7, 7, None, None)
+    """
+    number = None
+    if isinstance(value, str):
+        number = int(value) if re.fullmatch(r"-?[0-9]{1,19}", value) else None
+    elif isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value):
+        whole = int(cast("SupportsInt", value))
+        number = whole if value == whole else None
+    return number if number is not None and -(2**63) <= number < 2**63 else None
+
+
+def read_number(value: object) -> float | None:
+    """A finite number as a float; None for anything else, truth values and text of digits among it."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def read_scores(value: object, masks: int) -> tuple[list[float | None] | None, Found]:
+    """Scores and what is wrong with them; null for the whole row where they are not one a mask."""
+    if value is None or value is ABSENT:
+        return None, []
+    items = as_list(value)
+    if items is None:
+        return None, [("bad_score", f"scores: expected a list of numbers, found {show(value)}")]
+    if len(items) != masks:
+        return None, [("bad_score", f"scores: expected one a mask ({masks}), found {len(items)}")]
+    scores = [read_number(item) for item in items]
+    wrong = [i for i, score in enumerate(scores) if score is None]
+    return scores, [("bad_score", f"score {i}: expected a finite number, found {show(items[i])}") for i in wrong]
+
+
+def read_pairs(
+    value: object, masks: int, field: str, names: tuple[str, str]
+) -> tuple[list[list[float] | None] | None, Found]:
+    """Pairs of numbers aligned with the masks, each `[a, b]` or `{names[0]: a, names[1]: b}`."""
+    if value is None or value is ABSENT:
+        return None, []
+    items = as_list(value)
+    if items is None or len(items) != masks:
+        found = show(value) if items is None else f"{len(items)}"
+        return None, [("bad_box", f"{field}: expected a list of one pair a mask ({masks}), found {found}")]
+    pairs: list[list[float] | None] = []
+    faults: Found = []
+    for i, item in enumerate(items):
+        parts = [item.get(name) for name in names] if isinstance(item, Mapping) else as_list(item)
+        numbers = [read_number(part) for part in parts] if parts is not None and len(parts) == 2 else [None]
+        sound = all(number is not None for number in numbers)
+        pairs.append(cast("list[float]", numbers) if sound else None)
+        if not sound:
+            wanted = f"two finite numbers ({names[0]}, {names[1]})"
+            faults.append(("bad_box", f"mask {i}: {field}: expected {wanted}, found {show(item)}"))
+    return pairs, faults
+
+
+def as_list(value: object) -> list[Any] | None:
+    """A list, tuple or array as a list; None for anything else."""
+    if isinstance(value, (list, tuple)):
+        return list(value)
+    if hasattr(value, "tolist") and getattr(value, "ndim", 0) > 0:
+        return list(cast("Any", value))
+    return None
+
+
+def load_text(value: object) -> object:
+    """A value that older exports hold as JSON text, read; anything else as it is."""
+    if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
+        try:
+            return json.loads(value)
+        except (ValueError, RecursionError):
+            return value
+    return value
+
+
+def refuse_other_benchmark(names: Iterable[str], place: str) -> None:
+    """Stop at what are rows of another benchmark, or truth, by the names of their fields.
+
+    Raises:
+        FaultError: `wrong_benchmark`.
+        BenchError: these are rows of the truth.
+    """
+    fields = set(names)
+    ours = {"masks", "pred_masks", "instances"} & fields
+    other = ""
+    if ("expression_id" in fields and not ours and "segmentation" not in fields) or {
+        "candidates",
+        "expressions",
+    } <= fields:
+        other = "instancebench"
+    elif {"tubes", "pred_tubes", "triplets", "pred_triplets"} & fields or ("video_id" in fields and not ours):
+        other = "pvsg"
+    if other:
+        raise FaultError(
+            "wrong_benchmark",
+            place,
+            f"wrong benchmark: expected pbench predictions (key or id, and masks), found {other} fields "
+            f"({', '.join(sorted(fields)[:8])}); read them as {other!r}",
+        )
+    if {"expression", "count", "masks"} <= fields and not {"pred_masks", "scores", "pred_scores"} & fields:
+        raise BenchError(
+            f"{place}: expected predictions, found the truth's own fields (expression, count, masks); name the "
+            "predicted masks pred_masks where both stand side by side"
+        )
+
+
+def level_of(name: str) -> str | None:
+    """The level that a file's name speaks of: `level_3.jsonl`, `dense-00000-of-00001.parquet`; else None."""
+    stem = name.split(".", 1)[0]
+    return next((level for level in PBENCH_LEVELS if stem == level or stem.startswith(f"{level}-")), None)
+
+
+def is_text(value: str) -> bool:
+    """Whether it can be written as UTF-8 (JSON may hold halves of characters)."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def show(value: object) -> str:
+    """A value for a message, of bounded length."""
+    text = "null" if value is None else f"{type(value).__name__} {repr(value)[:60]}"
+    return text if is_text(text) else ascii(text)

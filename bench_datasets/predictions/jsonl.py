@@ -1,0 +1,147 @@
+"""JSON Lines (or one JSON array) of `{id | key, split?, masks, scores?}`, in one file or a file a level."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from bench_datasets.faults import BenchError
+from bench_datasets.predictions import falcon
+from bench_datasets.predictions.fields import (
+    ABSENT,
+    Name,
+    as_list,
+    level_of,
+    load_text,
+    pick,
+    read_name,
+    read_pairs,
+    read_scores,
+    refuse_other_benchmark,
+    show,
+)
+from bench_datasets.predictions.location import Location
+from bench_datasets.predictions.rows import Row, batches
+from bench_datasets.predictions.text import records
+
+ENDINGS = (".jsonl", ".jsonl.gz", ".ndjson", ".json", ".json.gz")
+
+
+class Naming:
+    """Keeps count of how the rows of one file are named: all by key or id, or all by their order.
+
+    Args:
+        shown: the file.
+        split: the level that its name speaks of.
+    """
+
+    def __init__(self, shown: str, split: str | None) -> None:
+        self.shown, self.split = shown, split
+        self.rows = 0
+        self.by_order = False
+
+    def position(self, name: Name, place: str) -> int | None:
+        """The row's place in its level, if that is what names it.
+
+        Raises:
+            BenchError: the row has no name and its order says nothing either.
+        """
+        if self.rows == 0:
+            self.by_order = name.empty
+        if name.empty != self.by_order and name.problem is None:
+            found = (
+                "no key or id, where earlier rows have one"
+                if name.empty
+                else "a key or id, where earlier rows have none"
+            )
+            raise BenchError(f"{place}: found {found}; name every row, or none of a file called <level>.jsonl")
+        if name.empty and self.split is None:
+            raise BenchError(
+                f"{place}: expected a key ('level_0/7') or an id, found neither; rows without a name are paired by "
+                "their order only in files called <level>.jsonl (level_0 to level_4, dense)"
+            )
+        self.rows += 1
+        return self.rows - 1 if self.by_order else None
+
+
+def read(location: Location, *, only_falcon: bool = False) -> Iterator[pa.RecordBatch]:
+    """Batches of `rows.SCHEMA` out of a file or a folder of files.
+
+    Args:
+        location: `*.jsonl`, or a folder of them.
+        only_falcon: every line must be Falcon Perception's.
+
+    Raises:
+        BenchError: a line is no JSON object, names no row, or is another benchmark's.
+    """
+    return batches(_rows(location, only_falcon))
+
+
+def read_falcon(location: Location) -> Iterator[pa.RecordBatch]:
+    """Likewise, of Falcon Perception's own lines alone."""
+    return read(location, only_falcon=True)
+
+
+def _rows(location: Location, only_falcon: bool) -> Iterator[Row]:
+    files = location.files(*ENDINGS) if location.kind == "directory" else [location]
+    if not files:
+        raise BenchError(f"{location.shown}: expected files that end in {', '.join(ENDINGS)}, found none in the folder")
+    empty = True
+    for file in files:
+        naming = Naming(file.shown, level_of(file.name))
+        for line, record in records(file):
+            empty = False
+            place = f"{file.shown}:{line}"
+            if only_falcon and not falcon.is_falcon(record):
+                found = ", ".join(sorted(map(ascii, record))[:8])
+                raise BenchError(f"{place}: expected a line with instances, found the fields {found}")
+            yield to_row(record, naming, place)
+    if empty:
+        raise BenchError(f"{location.shown}: expected at least one prediction, found an empty file; write a line a row")
+
+
+def to_row(record: Mapping[str, Any], naming: Naming, place: str) -> Row:
+    """One line as a row.
+
+    Raises:
+        BenchError: it names no row, or is no prediction of PBench.
+    """
+    refuse_other_benchmark(record, place)
+    name = read_name(record, naming.split)
+    row = Row(name.key, name.id, name.split, naming.position(name, place))
+    if name.problem:
+        row.faults.append(("unknown_row", f"{place}: {name.problem}"))
+    if falcon.is_falcon(record):
+        falcon.fill(row, record)
+    else:
+        fill(row, record)
+    return row
+
+
+def fill(row: Row, record: Mapping[str, Any]) -> None:
+    """Put a record's masks and what is aligned with them into a row."""
+    given = load_text(pick(record, "pred_masks", "masks"))
+    masks = as_list(given)
+    if masks is None:
+        found = f"none among the fields {sorted(record)[:8]}" if given is ABSENT else show(given)
+        advice = "; put a single mask into a list" if isinstance(given, dict) else ""
+        row.faults.append(("malformed_mask", f"masks: expected a list of masks, found {found}{advice}"))
+        return
+    row.masks = masks = [load_text(mask) for mask in masks]
+    if any(isinstance(mask, list) for mask in masks):
+        row.height, row.width = image_size(record)
+    scores, found_scores = read_scores(load_text(pick(record, "pred_scores", "scores")), len(masks))
+    centers, found_centers = read_pairs(pick(record, "pred_centers"), len(masks), "pred_centers", ("x", "y"))
+    sizes, found_sizes = read_pairs(pick(record, "pred_sizes"), len(masks), "pred_sizes", ("h", "w"))
+    row.scores, row.centers, row.sizes = scores, centers, sizes
+    row.faults += [*found_scores, *found_centers, *found_sizes]
+
+
+def image_size(record: Mapping[str, Any]) -> tuple[int | None, int | None]:
+    """Height and width that a record states as `size` or `height` and `width`, for its polygons; else None."""
+    size = as_list(record.get("size"))
+    pair = size if size is not None and len(size) == 2 else [record.get("height"), record.get("width")]
+    height, width = (side if isinstance(side, int) and not isinstance(side, bool) else None for side in pair)
+    return height, width

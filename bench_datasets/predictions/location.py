@@ -1,0 +1,129 @@
+"""Where predictions lie: one file or folder on any file system that fsspec knows."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from typing import IO, Any, cast
+
+import fsspec
+from fsspec.implementations.local import LocalFileSystem
+
+from bench_datasets.benchmarks import PBENCH_LEVELS
+from bench_datasets.faults import BenchError
+
+DEPTH = 3
+"""Folders are looked into down to `<level>/<id>/<k>.png`."""
+
+
+@dataclass(frozen=True)
+class Location:
+    """A file or a folder.
+
+    Attributes:
+        fs: its file system.
+        path: its path there, without a protocol.
+        shown: how messages call it.
+    """
+
+    fs: Any
+    path: str
+    shown: str
+
+    @property
+    def name(self) -> str:
+        """The last part of the path."""
+        return self.path.rstrip("/").rsplit("/", 1)[-1]
+
+    @property
+    def kind(self) -> str:
+        """`file` or `directory`.
+
+        Raises:
+            BenchError: there is nothing there, or a device or pipe, which is never opened.
+        """
+        try:
+            kind = self.fs.info(self.path)["type"]
+        except FileNotFoundError:
+            raise BenchError(f"{self.shown}: expected a file or folder of predictions, found nothing there") from None
+        if kind not in ("file", "directory"):
+            raise BenchError(f"{self.shown}: expected a file or folder of predictions, found a device, pipe or socket")
+        return str(kind)
+
+    @property
+    def size(self) -> int:
+        """Bytes of a file; 0 where the file system does not say."""
+        return int(self.fs.info(self.path).get("size") or 0)
+
+    def open(self) -> IO[bytes]:
+        """The file, to be read as bytes."""
+        return cast("IO[bytes]", self.fs.open(self.path, "rb"))
+
+    def read(self, limit: int) -> bytes:
+        """The first `limit` bytes."""
+        with self.open() as file:
+            return file.read(limit)
+
+    def inside(self) -> list[tuple[str, Location, bool]]:
+        """What a folder holds, down to `DEPTH`: relative path, location, whether it is a folder; in natural order.
+
+        Names that begin with a dot or two underscores (what operating systems leave) are left out.
+        """
+        found = self.fs.find(self.path, maxdepth=DEPTH, withdirs=True, detail=True)
+        root = self.fs._strip_protocol(self.path).rstrip("/")
+        entries = []
+        for path, info in found.items():
+            relative = path[len(root) :].strip("/")
+            if relative and not any(part.startswith((".", "__")) for part in relative.split("/")):
+                shown = f"{self.shown.rstrip('/')}/{relative}"
+                entries.append((relative, Location(self.fs, path, shown), info["type"] == "directory"))
+        return sorted(entries, key=lambda entry: natural(entry[0]))
+
+    def files(self, *endings: str) -> list[Location]:
+        """The files directly inside a folder whose names end so, in natural order."""
+        inside = [item for relative, item, folder in self.inside() if not folder and "/" not in relative]
+        return [item for item in inside if item.name.lower().endswith(endings)]
+
+
+def locate(path: str | os.PathLike[str]) -> Location:
+    """The location of a path or fsspec URL.
+
+    Raises:
+        BenchError: it is no path, or its protocol is unknown or not installed.
+
+    Example:
+        >>> locate("memory://runs/out.jsonl").name
+        'out.jsonl'
+    """
+    try:
+        text = os.fspath(path)
+    except TypeError:
+        raise BenchError(f"predictions: expected a path, a URL or a Dataset, found {type(path).__name__}") from None
+    if not isinstance(text, str) or not text or "\0" in text:
+        raise BenchError(f"predictions: expected a path or URL as text, found {text!r}")
+    if "://" not in text:
+        fs = LocalFileSystem()
+        return Location(fs, fs._strip_protocol(text), text)
+    try:
+        fs, inner = fsspec.url_to_fs(text)
+    except (ValueError, ImportError) as error:
+        raise BenchError(f"{text}: expected a local path or a URL that fsspec can open, found: {error}") from error
+    return Location(fs, inner, text)
+
+
+def natural(text: str) -> list[tuple[int, int | str]]:
+    """Sort key that puts 2 before 10, and PBench's levels in their own order.
+
+    Example:
+        >>> sorted(["10.png", "2.png", "dense", "level_4"], key=natural)
+        ['2.png', '10.png', 'level_4', 'dense']
+    """
+    parts: list[tuple[int, int | str]] = []
+    for name in text.split("/"):
+        if name in PBENCH_LEVELS:
+            parts.append((1, f"level_{PBENCH_LEVELS.index(name)}"))
+            continue
+        for part in re.findall(r"[0-9]+|[^0-9]+", name):
+            parts.append((0, int(part)) if part.isdigit() and len(part) < 1000 else (1, part))
+    return parts

@@ -1,0 +1,230 @@
+"""Which prediction belongs to which row of the truth."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from datasets import Dataset
+from numpy.typing import NDArray
+
+from bench_datasets.faults import Fault
+
+
+@dataclass(frozen=True)
+class Pairing:
+    """The prediction of every row of the truth.
+
+    Attributes:
+        index: `(n,) int64`, the row of the predictions, -1 where there is none; n rows of the truth.
+        faults: `unknown_row` and `duplicate_prediction` in the predictions' order, then `missing_prediction` in the
+            truth's.
+    """
+
+    index: NDArray[np.int64]
+    faults: list[Fault]
+
+
+class Names(NamedTuple):
+    """The columns that name rows, as Arrow arrays, and what reading found wrong with a name, by row."""
+
+    key: pa.Array
+    id: pa.Array
+    split: pa.Array
+    position: pa.Array
+    problems: dict[int, str]
+
+    @classmethod
+    def of(cls, predictions: Dataset) -> Names:
+        """Those of a Dataset of predictions."""
+        columns = ["key", "id", "split", "position", "pred_faults"]
+        table = predictions.select_columns(columns).with_format("arrow")[:]
+        arrays = [table.column(name).combine_chunks() for name in columns]
+        key, number, split, position, faults = (
+            array.chunk(0) if isinstance(array, pa.ChunkedArray) and array.num_chunks else array for array in arrays
+        )
+        if isinstance(key, pa.ChunkedArray):  # no rows
+            key, number, split, position = (pa.array([], array.type) for array in (key, number, split, position))
+            return cls(key, number, split, position, {})
+        problems = {}
+        for row in np.flatnonzero(pc.list_value_length(faults).to_numpy(zero_copy_only=False) > 0):
+            for fault in faults[int(row)].as_py():
+                if fault["code"] == "unknown_row":
+                    problems[int(row)] = fault["text"]
+        return cls(key, number, split, position, problems)
+
+    def show(self, row: int) -> str:
+        """How the predictions call a row."""
+        key, number, split, position = (array[row].as_py() for array in self[:4])
+        if key is not None:
+            return str(key)
+        if number is not None:
+            return f"{split}/{number}" if split is not None else str(number)
+        return f"{split} row {position}" if position is not None else f"prediction {row}"
+
+
+def pair(
+    truth_keys: Sequence[str],
+    truth_ids: Sequence[int],
+    truth_levels: Sequence[str],
+    predictions: Dataset,
+    *,
+    whole: bool = True,
+) -> Pairing:
+    """Find every truth row's prediction.
+
+    A prediction names its row by `key`; else by `split` and `id`; else by `id`, where only one row has it; else by
+    `split` and `position`, its place in the order of the level's rows.
+
+    Args:
+        truth_keys: `(n,)` keys, `<level>/<id>[#k]`, each once.
+        truth_ids: `(n,)` ids.
+        truth_levels: `(n,)` names of levels.
+        predictions: a Dataset as `read_predictions` gives it, m rows.
+        whole: whether the truth is all there is. If not, predictions for rows beyond it are no fault, and predictions
+            that are named by their order pair with a level's first rows.
+
+    Returns:
+        The pairing; of two predictions for one row the first is taken, and both are reported.
+
+    Example:
+        >>> from datasets import Dataset
+        >>> from bench_datasets.predictions.rows import FEATURES
+        >>> rows = dict.fromkeys(FEATURES, [None, None]) | dict.fromkeys(["pred_masks", "pred_faults"], [[], []])
+        >>> rows["id"] = [8, 7]
+        >>> found = pair(["level_0/7", "level_1/8"], [7, 8], ["level_0", "level_1"], Dataset.from_dict(rows, FEATURES))
+        >>> found.index, found.faults
+        (array([1, 0]), [])
+    """
+    names = Names.of(predictions)
+    truth = _Truth(truth_keys, truth_ids, truth_levels)
+    target, problems = _targets(names, truth, whole)
+    index = np.full(len(truth.keys), -1, np.int64)
+    rows = np.flatnonzero(target >= 0)
+    index[target[rows[::-1]]] = rows[::-1]  # written last, so kept: the first prediction
+    faults: list[Fault] = []
+    hint = _hint(names, truth, bool(len(rows)))
+    second = set(rows[index[target[rows]] != rows].tolist())
+    for row in sorted(second | set(problems)):
+        if row in second:
+            key = truth.keys[target[row]]
+            text = f"predictions {index[target[row]]} and {row} (from 0) both name this row; keep one"
+            faults.append(Fault("duplicate_prediction", key, text))
+        elif whole or row in names.problems:
+            faults.append(Fault("unknown_row", names.show(row), problems[row] + hint))
+    missing = "no prediction for this row; write a line with no masks where the model found nothing" + hint
+    faults += [Fault("missing_prediction", truth.keys[row], missing) for row in np.flatnonzero(index < 0)]
+    return Pairing(index, faults)
+
+
+class _Truth:
+    def __init__(self, keys: Sequence[str], ids: Sequence[int], levels: Sequence[str]) -> None:
+        self.keys, self.levels = list(keys), list(levels)
+        self.ids = np.asarray(ids, np.int64).reshape(-1)
+        self.by_key = {key: row for row, key in enumerate(self.keys)}
+        self.level_rows: dict[str, list[int]] = {}
+        self.by_split: dict[tuple[str, int], list[int]] = {}
+        self.by_id: dict[int, list[int]] = {}
+        for row, (level, number) in enumerate(zip(self.levels, self.ids.tolist(), strict=True)):
+            self.level_rows.setdefault(level, []).append(row)
+            self.by_split.setdefault((level, number), []).append(row)
+            self.by_id.setdefault(number, []).append(row)
+
+
+def _targets(names: Names, truth: _Truth, whole: bool) -> tuple[NDArray[np.int64], dict[int, str]]:
+    """The truth row of every prediction, -1 where there is none, and why."""
+    target = np.full(len(names.key), -1, np.int64)
+    problems: dict[int, str] = {}
+    keys, numbers, splits, positions = (array.to_pylist() for array in names[:4])
+    uneven = _uneven(splits, positions, truth) if whole else {}
+    for row, (key, number, split, position) in enumerate(zip(keys, numbers, splits, positions, strict=True)):
+        found: int | str
+        if row in names.problems:
+            found = names.problems[row]
+        elif key is not None:
+            found = _by_key(key, number, split, truth)
+        elif number is not None and split is not None:
+            found = _single(
+                truth.by_split.get((split, number), []), truth, f"no row has split {split!r} and id {number}"
+            )
+        elif number is not None:
+            found = _single(truth.by_id.get(number, []), truth, f"no row has id {number}")
+        elif split is not None and position is not None:
+            rows = truth.level_rows.get(split, [])
+            beyond = f"{split!r} has {len(rows)} rows, and this is number {position + 1}"
+            found = uneven.get(split) or (rows[position] if 0 <= position < len(rows) else beyond)
+        else:
+            found = "the prediction has neither a key nor an id"
+        if isinstance(found, int):
+            target[row] = found
+        else:
+            problems[row] = found
+    return target, problems
+
+
+def _by_key(key: str, number: int | None, split: str | None, truth: _Truth) -> int | str:
+    row = truth.by_key.get(key)
+    if row is None:
+        return f"no row has the key {key!r}"
+    if number is not None and number != truth.ids[row]:
+        return f"the prediction's key is {key!r}, but its id {number}; the row has id {truth.ids[row]}"
+    if split is not None and split != truth.levels[row]:
+        return f"the prediction's key is {key!r}, but its split {split!r}"
+    return row
+
+
+def _single(rows: list[int], truth: _Truth, none: str) -> int | str:
+    if len(rows) == 1:
+        return rows[0]
+    if not rows:
+        return none
+    levels = list(dict.fromkeys(truth.levels[row] for row in rows))
+    if len(levels) > 1:
+        return f"the id stands in levels {', '.join(levels)}; name the row by key or give its split beside the id"
+    keys = ", ".join(truth.keys[row] for row in rows[:4])
+    return f"the id stands {len(rows)} times in {levels[0]}; name the row by its key ({keys})"
+
+
+def _uneven(splits: list[str | None], positions: list[int | None], truth: _Truth) -> dict[str, str]:
+    """Levels whose predictions are named by order and are not as many as the rows."""
+    lines: dict[str, int] = {}
+    for split, position in zip(splits, positions, strict=True):
+        if split is not None and position is not None:
+            lines[split] = lines.get(split, 0) + 1
+    texts = {}
+    for split, count in lines.items():
+        rows = len(truth.level_rows.get(split, []))
+        if count != rows:
+            texts[split] = (
+                f"{split}: {count} predictions without a name are to pair with {rows} rows by their order; give a line "
+                "a row, or an id or key in every line"
+            )
+    return texts
+
+
+def _hint(names: Names, truth: _Truth, any_found: bool) -> str:
+    """The likely cause where nothing pairs at all."""
+    if any_found or not len(names.key) or not truth.keys:
+        return ""
+    given: pa.Array
+    have: Sequence[object]
+    if names.key.null_count < len(names.key):
+        kind, given, have = "keys", names.key, truth.keys
+    elif names.id.null_count < len(names.id):
+        kind, given, have = "ids", names.id, truth.ids.tolist()
+    else:
+        return ""
+    values = list(dict.fromkeys(given.drop_null().to_pylist()))
+    return (
+        f" (none of the {len(values)} {kind} pairs with the truth: they look like {_sample(values)}, "
+        f"the truth's like {_sample(list(dict.fromkeys(have)))}; are these predictions for this data?)"
+    )
+
+
+def _sample(values: Sequence[object]) -> str:
+    shown = ", ".join(str(value) for value in values[:3])
+    return f"{shown}, ..., {values[-1]}" if len(values) > 3 else shown

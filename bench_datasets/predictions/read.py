@@ -1,0 +1,88 @@
+"""`read_predictions`: any supported format of a benchmark's predictions as one Dataset."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Iterator
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+from datasets import Dataset, DatasetDict, IterableDataset, IterableDatasetDict
+
+from bench_datasets.benchmarks import get_benchmark
+from bench_datasets.faults import BenchError
+from bench_datasets.predictions.location import locate
+from bench_datasets.predictions.recognise import recognise
+from bench_datasets.predictions.store import Spool
+
+MODULES = {"pbench": "bench_datasets.predictions.pbench"}
+"""The module of each benchmark's predictions: `FEATURES`, `READERS`, `read_dataset` and `check`."""
+
+Predictions: TypeAlias = str | os.PathLike[str] | Dataset | IterableDataset | DatasetDict | IterableDatasetDict
+"""What predictions may be handed over as."""
+
+
+def module_of(benchmark: str) -> Any:
+    """The module that reads and checks a benchmark's predictions.
+
+    Raises:
+        BenchError: there is no such benchmark, or none of its predictions can be read yet.
+    """
+    name = get_benchmark(benchmark).name
+    if name not in MODULES:
+        raise BenchError(f"benchmark: expected one of {', '.join(MODULES)} (predictions can be read), got {name!r}")
+    return importlib.import_module(MODULES[name])
+
+
+def read_predictions(benchmark: str, path: Predictions, *, format: str | None = None) -> Dataset:
+    """Predictions in any supported format, as a Dataset of the benchmark's prediction columns.
+
+    Nothing that is wrong with a mask, a score or a box stops the reading: the item becomes null and the row's
+    `pred_faults` says why. What makes the file unreadable as a whole does. Reading streams: the rows lie in a temporary
+    Arrow file that is mapped into memory and goes when the Dataset goes.
+
+    Args:
+        benchmark: name of the benchmark.
+        path: a file or a folder, local or any URL that fsspec opens (`hf://`, `memory://`, ...), or a Dataset.
+        format: name of the format, where it is not to be recognised: for PBench `jsonl`, `falcon`, `coco`, `parquet`,
+            `arrow`, `saved` (by `save_to_disk`), `npz` or `png`.
+
+    Returns:
+        One row a prediction, in the order of the file; for PBench the columns of `predictions.rows.FEATURES`.
+
+    Raises:
+        BenchError: nothing is there, it is in no known format, broken, cut short, names no rows, or belongs to another
+            benchmark; the message says what was expected, what was found and what to do.
+
+    Example:
+        >>> import fsspec
+        >>> with fsspec.open("memory://out.jsonl", "w") as file:
+        ...     _ = file.write('{"id": 7, "masks": [{"size": [2, 3], "counts": [1, 5]}]}')
+        >>> read_predictions("pbench", "memory://out.jsonl")[0]["pred_masks"]
+        [{'size': [2, 3], 'counts': '15'}]
+    """
+    module = module_of(benchmark)
+    given = isinstance(path, (Dataset, IterableDataset, DatasetDict, IterableDatasetDict))
+    shown = f"the {type(path).__name__}" if given else str(path)
+    try:
+        with Spool(module.FEATURES.arrow_schema) as spool:
+            for batch in _batches(module, path, given, format):
+                spool.write(batch)
+        return spool.dataset(module.FEATURES)
+    except BenchError:
+        raise
+    except Exception as error:  # whatever a broken file or a file system raises
+        raise BenchError(
+            f"{shown}: expected predictions of {benchmark}, found something that cannot be read: "
+            f"{type(error).__name__}: {error}"
+        ) from error
+
+
+def _batches(module: Any, path: Any, given: bool, format: str | None) -> Iterator[pa.RecordBatch]:
+    if format is not None and format not in module.READERS:
+        raise BenchError(f"format: expected one of {', '.join(module.READERS)}, got {format!r}")
+    if given:
+        return module.read_dataset(path)  # type: ignore[no-any-return]
+    location = locate(path)
+    return module.READERS[format or recognise(location)](location)  # type: ignore[no-any-return]

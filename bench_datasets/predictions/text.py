@@ -1,0 +1,209 @@
+"""JSON out of untrusted text: one object a line or one array, in bounded memory, with the place of every mistake."""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import json
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import IO, Any, NamedTuple, NoReturn, cast
+
+from bench_datasets.faults import BenchError
+from bench_datasets.predictions.location import Location
+
+MAX_RECORD = 1 << 28
+"""Longest line, or element of an array, that is read: 256 MiB."""
+
+_CHUNK = 1 << 20
+_GZIP = b"\x1f\x8b"
+
+
+class Record(NamedTuple):
+    """One JSON object of a file: the line it begins on (from 1) and its fields."""
+
+    line: int
+    fields: dict[str, Any]
+
+
+@contextmanager
+def open_text(location: Location) -> Iterator[IO[bytes]]:
+    """The file's bytes, unpacked if it is gzipped, behind a UTF-8 byte order mark.
+
+    Raises:
+        BenchError: the file is UTF-16 or UTF-32, or its gzip stream is broken.
+    """
+    with location.open() as raw:
+        packed = raw.read(2) == _GZIP
+        raw.seek(0)
+        stream = cast("IO[bytes]", gzip.GzipFile(fileobj=raw)) if packed else raw
+        try:
+            start = stream.read(3)
+            if start[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+                raise BenchError(f"{location.shown}: expected UTF-8 text, found UTF-16; save it as UTF-8")
+            stream.seek(3 if start == codecs.BOM_UTF8 else 0)
+            yield stream
+        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+            raise BenchError(f"{location.shown}: the gzip stream is broken or cut short ({error})") from error
+
+
+def records(location: Location) -> Iterator[Record]:
+    """Every object of a JSON Lines file, or of a file that is one JSON array of objects.
+
+    Raises:
+        BenchError: something is not JSON, or no object, or not UTF-8; the message names file, line and column.
+    """
+    with open_text(location) as stream:
+        number, line = 0, b""
+        while not line.strip():
+            number, line = number + 1, stream.readline(MAX_RECORD)
+            if not line:
+                return
+        if line.lstrip().startswith(b"["):
+            yield from _array(location.shown, stream, line, number)
+            return
+        while line:
+            if len(line) >= MAX_RECORD:
+                place = f"{location.shown}:{number}"
+                raise BenchError(f"{place}: the line is longer than {MAX_RECORD} bytes; split the file")
+            if line.strip():
+                yield Record(number, _object(location.shown, number, line))
+            number, line = number + 1, stream.readline(MAX_RECORD)
+
+
+def first_record(location: Location) -> dict[str, Any] | None:
+    """The first object of the file, or None if there is none."""
+    found = records(location)
+    try:
+        return next((record.fields for record in found), None)
+    finally:
+        found.close()  # type: ignore[attr-defined]
+
+
+def _object(shown: str, number: int, line: bytes) -> dict[str, Any]:
+    place = f"{shown}:{number}"
+    try:
+        value = json.loads(line.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        found = f"byte 0x{line[error.start]:02x} at column {error.start + 1}"
+        raise BenchError(f"{place}: expected UTF-8 text, found {found}") from None
+    except json.JSONDecodeError as error:
+        cut = "" if line.endswith(b"\n") else " (the last line has no end: was the file cut short?)"
+        found = f"{_excerpt(error.doc, error.pos)}: {error.msg}{cut}"
+        expected = "expected one JSON object on the line"
+        raise BenchError(f"{place}: column {error.colno}: {expected}, found {found}") from None
+    except (ValueError, RecursionError) as error:
+        raise BenchError(f"{place}: expected one JSON object on the line, found {_unreadable(error)}") from None
+    return _checked(place, value)
+
+
+def _array(shown: str, stream: IO[bytes], start: bytes, line: int) -> Iterator[Record]:
+    reader = _ArrayReader(shown, stream, start, line)
+    reader.skip("[")
+    if reader.peek() == "]":
+        reader.skip("]")
+    else:
+        while True:
+            at, value = reader.value()
+            yield Record(at, _checked(f"{shown}:{at}", value))
+            if reader.peek() != ",":
+                reader.skip("]")
+                break
+            reader.skip(",")
+    if reader.peek():
+        reader.fail("the end of the file after the array")
+
+
+class _ArrayReader:
+    """Takes values out of a long JSON text, holding one of them at a time."""
+
+    def __init__(self, shown: str, stream: IO[bytes], start: bytes, line: int) -> None:
+        self.shown, self.stream = shown, stream
+        self.decode = codecs.getincrementaldecoder("utf-8")()
+        self.json = json.JSONDecoder()
+        self.text, self.position, self.line, self.column = "", 0, line, 1
+        self.ended = False
+        self._append(start)
+
+    def peek(self) -> str:
+        """The next character that is no blank; empty at the end."""
+        while True:
+            rest = len(self.text)
+            while self.position < rest and self.text[self.position] in " \t\r\n":
+                self.position += 1
+            if self.position < rest or not self._more():
+                return self.text[self.position : self.position + 1]
+
+    def skip(self, expected: str) -> None:
+        """Go past one character."""
+        if self.peek() != expected:
+            self.fail("',' or ']'" if expected == "]" else repr(expected))
+        self.position += 1
+
+    def value(self) -> tuple[int, Any]:
+        """The next value and the line that it begins on."""
+        if self.peek() != "{":
+            self.fail("a JSON object")
+        while True:
+            try:
+                value, end = self.json.raw_decode(self.text, self.position)
+                break
+            except json.JSONDecodeError as error:
+                undecided = error.msg.startswith("Unterminated string") or error.pos >= len(self.text) - 16
+                if not (undecided and self._more()):
+                    self.position = min(error.pos, len(self.text))
+                    self.fail("the rest of a JSON object")
+            except (ValueError, RecursionError) as error:
+                place = f"{self.shown}:{self._place()[0]}"
+                raise BenchError(f"{place}: expected a JSON object, found {_unreadable(error)}") from None
+        line, _ = self._place()
+        self.position = end
+        return line, value
+
+    def fail(self, expected: str) -> NoReturn:
+        """Say what was expected here."""
+        line, column = self._place()
+        found = _excerpt(self.text, self.position)
+        raise BenchError(f"{self.shown}:{line}: column {column}: expected {expected}, found {found}")
+
+    def _place(self) -> tuple[int, int]:
+        before = self.text[: self.position]
+        newline = before.rfind("\n")
+        column = self.column + self.position if newline < 0 else self.position - newline
+        return self.line + before.count("\n"), column
+
+    def _more(self) -> bool:
+        if self.ended:
+            return False
+        if len(self.text) - self.position > MAX_RECORD:
+            place = f"{self.shown}:{self._place()[0]}"
+            raise BenchError(f"{place}: an object is longer than {MAX_RECORD} characters; split the file")
+        self.line, self.column = self._place()
+        self.text, self.position = self.text[self.position :], 0
+        self._append(self.stream.read(max(_CHUNK, len(self.text))))
+        return True
+
+    def _append(self, data: bytes) -> None:
+        self.ended = not data
+        try:
+            self.text += self.decode.decode(data, final=self.ended)
+        except UnicodeDecodeError as error:
+            line = self.line + self.text.count("\n") + data[: error.start].count(b"\n")
+            raise BenchError(f"{self.shown}: near line {line}: expected UTF-8 text, found {error.reason}") from None
+
+
+def _checked(place: str, value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        found = f"{type(value).__name__} {_excerpt(repr(value), 0)}"
+        raise BenchError(f"{place}: expected a JSON object {{...}}, found {found}")
+    return value
+
+
+def _unreadable(error: Exception) -> str:
+    return "values nested too deeply" if isinstance(error, RecursionError) else f"a value that cannot be read: {error}"
+
+
+def _excerpt(text: str, position: int) -> str:
+    piece = text[position : position + 20]
+    return repr(piece) if piece else "the end of the text"
