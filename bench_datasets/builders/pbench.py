@@ -101,27 +101,35 @@ class PBench(SourceBuilder):
 
     def _split_generators(self, dl_manager: Any) -> list[datasets.SplitGenerator]:
         images, parts = self.config.images, self.listing.parts
-        self._note_provenance(images)
         levels = [self.config.name] if self.config.name in PBENCH_LEVELS else list(parts)
+        self._note_provenance(levels)
         shards: list[Shard] = []
         for level in levels:
             urls = [file.url for file in parts[level]]
-            paths = list(dl_manager.download(urls)) if images else urls
+            # The Hub's files go through its own cache; others are read where they are, once.
+            fetch = images and all(url.startswith("hf://") for url in urls)
+            paths = list(dl_manager.download(urls)) if fetch else urls
             shards += [
                 Shard(level, path, url, tuple(paths[:i])) for i, (path, url) in enumerate(zip(paths, urls, strict=True))
             ]
         return [datasets.SplitGenerator(name=datasets.Split.TEST, gen_kwargs={"shards": shards})]
 
-    def _note_provenance(self, images: bool) -> None:
-        """Read every file's footer, check its columns, and write into `info` what the source is and holds."""
+    def _note_provenance(self, levels: Sequence[str]) -> None:
+        """Read every file's footer, check its columns, and write into `info` what the source is and holds.
+
+        Args:
+            levels: those that are to be read; the others are counted alone.
+        """
         listed = [(level, file) for level, files in self.listing.parts.items() for file in files]
         access = self.access
         with ThreadPoolExecutor(min(16, len(listed))) as pool:
             opened = list(pool.map(lambda item: LabelFile(item[1].url, access), listed))
         rows: Counter[str] = Counter()
         for (level, file), labels in zip(listed, opened, strict=True):
-            check_schema(labels.schema, file.url, images=images and self._reads(level))
+            check_schema(labels.schema, file.url, images=self.config.images and level in levels)
             rows[level] += labels.num_rows
+        if not any(rows[level] for level in levels):
+            raise BenchError(f"{self.listing.source}: expected rows of {', '.join(levels)}, found files without any")
         self.info.download_checksums = {
             file.url: {"num_bytes": labels.size, "checksum": None}
             for (_, file), labels in zip(listed, opened, strict=True)
@@ -134,9 +142,6 @@ class PBench(SourceBuilder):
             "rows": dict(rows),
         }
         self.info.description = describe(_TEXT, facts)
-
-    def _reads(self, level: str) -> bool:
-        return self.config.name not in PBENCH_LEVELS or self.config.name == level
 
     def _generate_tables(self, shards: Sequence[Shard]) -> Iterator[tuple[Key, pa.Table]]:
         images, access = bool(self.config.images), self.access

@@ -123,7 +123,7 @@ def truth_table(
         size = picture.size if picture is not None and picture.size is not None else (own[0] if own else None)
         noted: dict[str, str] = {}
         if seen[row_id] > 1:
-            noted["repeated_id"] = f"id {row_id} for the {seen[row_id]}. time in {level}"
+            noted["repeated_id"] = f"occurrence {seen[row_id]} of id {row_id} in {level}"
         if counts[i] != hi - lo:
             noted["count_mismatch"] = f"count is {counts[i]}, masks are {hi - lo}"
         bad = [k for k in range(lo, hi) if k in wrong]

@@ -32,8 +32,8 @@ def provenance(data: Any) -> dict[str, Any] | None:
     Returns:
         `{"benchmark", "source", "revision", "config", "split", "rows"}`: `source` is a Hub dataset id, a folder, a URL
         or "sample"; `revision` the Hub's commit or None; `split` as the dataset names it (`test`, `test[:5]`); `rows`
-        the rows that the source holds by part, as its footers say, whichever part of it `data` is. None where nothing is
-        said, or where parts of different sources were put together.
+        the rows that the source holds by part, as its footers say, whichever of its parts `data` is. None where nothing
+        is said, or where parts of different sources were put together.
 
     Example:
         >>> from datasets import Dataset

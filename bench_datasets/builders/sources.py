@@ -18,18 +18,23 @@ from fsspec.core import url_to_fs
 from bench_datasets.benchmarks import Source
 from bench_datasets.faults import BenchError
 
-_VERSION_FIELDS = (
-    "ETag",
-    "etag",
-    "blob_id",
-    "md5Hash",
-    "mtime",
-    "ino",
-    "created",
-    "LastModified",
-    "last_modified",
-    "size",
-)
+_VERSION_FIELDS = {
+    *("ETag", "etag", "blob_id", "xet_hash", "sha", "checksum", "md5Hash", "content_md5", "CRC", "size"),
+    *(
+        "generation",
+        "mtime",
+        "ino",
+        "created",
+        "modified",
+        "updated",
+        "LastModified",
+        "last_modified",
+        "modificationTime",
+    ),
+    "date_time",
+}
+"""What the file systems call that which changes with a file."""
+
 _HUB = "hf://datasets/"
 _SHARD = re.compile(r"^-(\d+)-of-(\d+)(?:-[0-9a-zA-Z]+)?$")
 
@@ -243,7 +248,7 @@ def _list(root: str, parts: Sequence[str], access: Access, ways: str) -> dict[st
                 f"data_files={{part: path}} (parts: {', '.join(parts)})"
             )
         exists = False
-        for folder in (f"{path.rstrip('/')}/data", path):
+        for folder in (f"{path.rstrip('/')}/data" if path else "data", path):
             try:
                 names = sorted(str(name).rstrip("/") for name in fs.ls(folder, detail=False))
             except (FileNotFoundError, NotADirectoryError):
@@ -304,7 +309,7 @@ def _describe(url: str, access: Access) -> SourceFile:
 
 def _version(info: Mapping[str, Any]) -> str:
     """A text that changes when the file does: whatever of etag, hash, times and size the file system tells."""
-    return ";".join(f"{field}={info[field]}" for field in _VERSION_FIELDS if info.get(field) is not None)
+    return ";".join(f"{field}={info[field]}" for field in sorted(_VERSION_FIELDS & info.keys()))
 
 
 def _first_line(error: BaseException) -> str:

@@ -68,10 +68,7 @@ class CountedFileSystem(AbstractFileSystem):  # type: ignore[misc]
     def ls(self, path: str, detail: bool = True, **kwargs: Any) -> list[Any]:
         """Files directly in a folder."""
         path = self._strip_protocol(path).rstrip("/")
-        if path in self.files:
-            found = [path]
-        else:
-            found = [name for name in self.files if name.rsplit("/", 1)[0] == path]
+        found = [name for name in self.files if path in (name, name.rsplit("/", 1)[0])]
         if not found:
             raise FileNotFoundError(path)
         infos = [{"name": name, "size": len(self.files[name]), "type": "file", "etag": "1"} for name in found]

@@ -88,7 +88,9 @@ def test_streamed_columns_stand_beside_the_labels_row_by_row(write: Write) -> No
 def test_writers_of_other_habits(tmp_path: Path, options: dict[str, Any]) -> None:
     path = tmp_path / "f.parquet"
     pq.write_table(table(big_rows(5)), path, row_group_size=2, **options)
-    assert pa.Table.from_batches(LabelFile(str(path)).batches(["masks", "id"])) == pq.read_table(path, columns=["masks", "id"])
+    assert pa.Table.from_batches(LabelFile(str(path)).batches(["masks", "id"])) == pq.read_table(
+        path, columns=["masks", "id"]
+    )
 
 
 def test_no_rows(tmp_path: Path) -> None:
