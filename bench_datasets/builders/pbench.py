@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import datasets
 import pyarrow as pa
@@ -66,7 +66,9 @@ class PBench(SourceBuilder):
     BENCHMARK = "pbench"
     PARTS = PBENCH_LEVELS
     BUILDER_CONFIG_CLASS = PBenchConfig
-    BUILDER_CONFIGS = [PBenchConfig(name=name) for name in ("default", *PBENCH_LEVELS, SAMPLE)]
+    BUILDER_CONFIGS: ClassVar[list[PBenchConfig]] = [
+        PBenchConfig(name=name) for name in ("default", *PBENCH_LEVELS, SAMPLE)
+    ]
     DEFAULT_CONFIG_NAME = "default"
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -112,7 +114,10 @@ class PBench(SourceBuilder):
             shards += [
                 Shard(level, path, url, tuple(paths[:i])) for i, (path, url) in enumerate(zip(paths, urls, strict=True))
             ]
-        return [datasets.SplitGenerator(name=datasets.Split.TEST, gen_kwargs={"shards": shards})]
+        log_level = logging.INFO if dl_manager.is_streaming else logging.WARNING
+        return [
+            datasets.SplitGenerator(name=datasets.Split.TEST, gen_kwargs={"shards": shards, "log_level": log_level})
+        ]
 
     def _note_provenance(self, levels: Sequence[str]) -> None:
         """Read every file's footer, check its columns, and write into `info` what the source is and holds.
@@ -143,7 +148,7 @@ class PBench(SourceBuilder):
         }
         self.info.description = describe(_TEXT, facts)
 
-    def _generate_tables(self, shards: Sequence[Shard]) -> Iterator[tuple[Key, pa.Table]]:
+    def _generate_tables(self, shards: Sequence[Shard], log_level: int) -> Iterator[tuple[Key, pa.Table]]:
         images, access = bool(self.config.images), self.access
         at: tuple[str, tuple[str, ...]] | None = None
         seen: Counter[int] = Counter()
@@ -164,7 +169,7 @@ class PBench(SourceBuilder):
                 first += len(batch)
                 yield Key(number, i), table
             at = (shard.level, (*shard.earlier, shard.path))
-        faults.log()
+        faults.log(log_level)
 
     def _prepare_split_single(self, *args: Any, **kwargs: Any) -> Iterator[Any]:
         """As upstream, but a mistake in the source is raised as it is, with its own message, from workers too."""
@@ -200,9 +205,9 @@ class _Noted:
             if self._counts[fault.code] <= 3:
                 self._examples.setdefault(fault.code, []).append(f"{fault.key} ({fault.text})")
 
-    def log(self) -> None:
+    def log(self, level: int) -> None:
         if self._counts:
             lines = [
                 f"{code}: {n} rows, e.g. {'; '.join(self._examples[code])}" for code, n in sorted(self._counts.items())
             ]
-            logger.warning("pbench: rows with faults, noted in their `faults` column:\n  %s", "\n  ".join(lines))
+            logger.log(level, "pbench: rows with faults, noted in their `faults` column:\n  %s", "\n  ".join(lines))

@@ -87,6 +87,8 @@ class Access:
         given = dict(self.storage_options or {})
         flat = {key: value for key, value in given.items() if not isinstance(value, Mapping)}
         options = {**flat, **given.get(protocol, {})} if protocol != "file" else {}
+        if "::" in url:
+            options |= {key: value for key, value in given.items() if isinstance(value, Mapping) and key in url}
         if protocol == "hf" and self.token is not None:
             options.setdefault("token", self.token)
         fs, path = url_to_fs(url, **options)

@@ -22,7 +22,8 @@ def open_truth(
 
     Args:
         name: the benchmark.
-        data: its root (a folder or URL), or "sample" for the built-in one; None for the environment's or the default.
+        data: its root (a folder or URL), one of its Parquet files, or "sample" for the built-in one; None for the
+            environment's or the default.
         split: of the builder's splits; slices such as `test[:5]` where not streaming.
         config: of the builder's configs.
         streaming: give an `IterableDataset` and build nothing.
@@ -40,5 +41,8 @@ def open_truth(
     register(name, get_benchmark(name).builder)
     if data == "sample" and config is None:
         data, config = None, "sample"
-    workers = {} if streaming else {"num_proc": num_proc}
-    return load_dataset(name, config, split=split, data_dir=data, streaming=streaming, images=images, **workers)
+    options: dict[str, Any] = {"streaming": streaming, "images": images}
+    if not streaming:
+        options["num_proc"] = num_proc
+    options["data_files" if data is not None and data.endswith(".parquet") else "data_dir"] = data
+    return load_dataset(name, config, split=split, **options)

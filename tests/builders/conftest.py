@@ -10,9 +10,10 @@ import fsspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from small_sources import CountedFileSystem, table
 
 import bench_datasets.builders as builders
+
+from .small_sources import CountedFileSystem, table
 
 builders.register_all()
 
@@ -39,3 +40,9 @@ def counted() -> type[CountedFileSystem]:
     CountedFileSystem.files.clear()
     CountedFileSystem.reads.clear()
     return CountedFileSystem
+
+
+@pytest.fixture
+def mini(shared: Path) -> str:
+    """The real source of 17 rows."""
+    return str(shared / "data" / "pbench_mini")

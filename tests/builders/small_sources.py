@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import PIL.Image
 import pyarrow as pa
+from datasets import load_dataset
 from fsspec.spec import AbstractBufferedFile, AbstractFileSystem
 
 MASK = {"size": [10, 10], "counts": "d0n0b1"}
@@ -48,6 +49,11 @@ def table(rows: Sequence[dict[str, Any]], masks: pa.DataType = MASKS, image: boo
     if not image:
         del columns["image"]
     return pa.table(columns)
+
+
+def load(root: object, config: str | None = None, **kwargs: Any) -> Any:
+    """PBench from a source, its one split."""
+    return load_dataset("pbench", config, split=kwargs.pop("split", "test"), data_dir=str(root), **kwargs)
 
 
 class CountedFile(AbstractBufferedFile):  # type: ignore[misc]

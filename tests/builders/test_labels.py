@@ -10,10 +10,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from datasets import load_dataset
-from small_sources import jpeg, table
 
 from bench_datasets.builders.labels import LabelFile
 from bench_datasets.faults import BenchError
+
+from .small_sources import jpeg, table
 
 LABELS = ["expression", "masks", "count", "id"]
 Write = Callable[..., Path]
