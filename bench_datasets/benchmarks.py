@@ -77,7 +77,10 @@ BENCHMARKS: dict[str, Benchmark] = {
         ),
         headline={"released": "average", "paper": "average", "card": "accuracy"},
         task_ids={"released": "average"},
-        citation="@misc{falconperception, title={Falcon Perception}, year={2026}, eprint={2603.27365}, archivePrefix={arXiv}}",
+        citation=(
+            "@misc{falconperception, title={Falcon Perception}, year={2026}, eprint={2603.27365},"
+            " archivePrefix={arXiv}}"
+        ),
     ),
 }
 """Every benchmark that this installation knows, by name."""

@@ -18,7 +18,7 @@ class BenchError(ValueError):
 
 
 class Fault(NamedTuple):
-    """One fault found: its code, the row's key (or the position, where there are no keys) and the words for a person."""
+    """One fault found: its code, the row's key (its position, where there are no keys) and the words for a person."""
 
     code: str
     key: str

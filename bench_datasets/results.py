@@ -126,7 +126,10 @@ class Result:
         source = Path(path)
         source = source / "result.json" if source.is_dir() else source
         try:
-            return cls.from_dict(json.loads(source.read_text(encoding="utf-8-sig")))
+            content = json.loads(source.read_text(encoding="utf-8-sig"))
+            if not isinstance(content, dict):
+                raise BenchError(f"{source}: expected a result file, found {type(content).__name__}")
+            return cls.from_dict(content)
         except OSError as error:
             raise BenchError(f"{source}: can't be read ({error.strerror})") from error
         except (ValueError, KeyError, TypeError) as error:
@@ -139,10 +142,12 @@ class Result:
         """The result behind the content of a `result.json`."""
         from bench_datasets.benchmarks import BENCHMARKS
 
-        if not isinstance(content, Mapping) or "schema_version" not in content:
+        if "schema_version" not in content:
             raise BenchError("expected a result with schema_version, found none")
         if content["schema_version"] > SCHEMA_VERSION:
-            raise BenchError(f"schema_version {content['schema_version']} is newer than this package's {SCHEMA_VERSION}; update it")
+            raise BenchError(
+                f"schema_version {content['schema_version']} is newer than this package's {SCHEMA_VERSION}; update it"
+            )
         entry = BENCHMARKS.get(content["benchmark"])
         names = ("protocol", "dataset", "predictions", "settings", "statistics", "faults", "packages")
         return cls(

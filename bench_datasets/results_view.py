@@ -44,7 +44,11 @@ def verdict(result: Result) -> list[str]:
     of = "an unknown number" if rows["expected"] is None else f"{rows['expected']:,}"
     lines = [f"{rows['scored']:,} of {of} rows scored" + (" (partial run)" if result.partial else "")]
     against = result.comparable_to
-    lines.append(f"comparable to published numbers: {against}" if against else f"comparable to no published numbers: {_why(result)}")
+    lines.append(
+        f"comparable to published numbers: {against}"
+        if against
+        else f"comparable to no published numbers: {_why(result)}"
+    )
     missing = result.predictions["missing"]
     if missing:
         lines.append(f"{missing:,} rows without prediction counted as empty answers")
@@ -74,10 +78,16 @@ def grids(result: Result) -> list[Grid]:
         names = list(dict.fromkeys(name for metrics in parts.values() for name in metrics))
         shown = [name for name in names if name in SLICE_METRICS] or names
         rows = [
-            [value, str(max(m.n for m in metrics.values())), *(show(metrics[n], n) if n in metrics else "" for n in shown)]
+            [
+                value,
+                str(max(m.n for m in metrics.values())),
+                *(show(metrics[n], n) if n in metrics else "" for n in shown),
+            ]
             for value, metrics in parts.items()
         ]
-        title = {"count": "by number of truth masks", "position": "by place in the generated sequence"}.get(by, f"by {by}")
+        title = {"count": "by number of truth masks", "position": "by place in the generated sequence"}.get(
+            by, f"by {by}"
+        )
         tables.append(Grid(title, [by, "n", *shown], rows))
     if result.faults:
         rows = [[code, f"{e['count']:,}", ", ".join(e["examples"])] for code, e in result.faults.items()]
@@ -91,7 +101,9 @@ def _by_part(metrics: Mapping[str, Metric]) -> Grid:
     parts = list(dict.fromkeys(key.partition("/")[2] for key in metrics if "/" in key))
     names.sort(key=lambda name: name not in ("macro_f1", "accuracy", "average"))
     overall = "overall"
-    rows = [["n", *(str(max((m.n for k, m in metrics.items() if k.endswith(f"/{part}")), default=0)) for part in parts), ""]]
+    rows = [
+        ["n", *(str(max((m.n for k, m in metrics.items() if k.endswith(f"/{part}")), default=0)) for part in parts), ""]
+    ]
     if "average" in metrics:
         # The average belongs to Macro-F1: one row for both.
         names.remove("average")
@@ -137,17 +149,24 @@ def as_text(result: Result) -> str:
 def _lines(grid: Grid) -> list[str]:
     table = [grid.head, *grid.rows]
     widths = [max(len(row[k]) for row in table) for k in range(len(grid.head))]
-    return [
-        "  ".join(cell.ljust(w) if k == 0 or grid.title == "faults" else cell.rjust(w) for k, (cell, w) in enumerate(zip(row, widths, strict=True))).rstrip()
-        for row in table
-    ]  # fmt: skip
+
+    def cell(text: str, k: int) -> str:
+        return text.ljust(widths[k]) if k == 0 or grid.title == "faults" else text.rjust(widths[k])
+
+    return ["  ".join(cell(text, k) for k, text in enumerate(row)).rstrip() for row in table]
 
 
 def as_html(result: Result) -> str:
     """The whole result as an HTML fragment; every text is escaped."""
-    parts = [f"<p><b>{html.escape(caption(result))}</b><br>", "<br>".join(map(html.escape, [headline(result), *verdict(result), NOTE])), "</p>"]
+    parts = [
+        f"<p><b>{html.escape(caption(result))}</b><br>",
+        "<br>".join(map(html.escape, [headline(result), *verdict(result), NOTE])),
+        "</p>",
+    ]
     for grid in grids(result):
         head = "".join(f"<th>{html.escape(cell)}</th>" for cell in grid.head)
         rows = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in grid.rows)
-        parts.append(f"<table><caption>{html.escape(grid.title)}</caption><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>")
+        parts.append(
+            f"<table><caption>{html.escape(grid.title)}</caption><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+        )
     return "".join(parts)

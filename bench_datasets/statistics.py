@@ -155,8 +155,8 @@ def percentile_interval(sample: ArrayLike, level: float = 0.95) -> tuple[float, 
     """The percentile interval of bootstrap draws; draws where the number is undefined are left out.
 
     Example:
-        >>> percentile_interval(np.arange(101.0))
-        (2.5, 97.5)
+        >>> percentile_interval(np.arange(201.0))
+        (5.0, 195.0)
     """
     values = np.asarray(sample, np.float64)
     values = values[np.isfinite(values)]
@@ -176,4 +176,4 @@ def _on_grid(columns: NDArray[np.int64] | Floats) -> Floats:
         return np.asarray(columns, np.float64)
     # A draw may hold more rows than the table, where large clusters are drawn often: three bits are left for that.
     bits = 50 - math.ceil(math.log2(largest)) - math.ceil(math.log2(max(len(columns), 1) + 1))
-    return np.round(np.ldexp(columns, bits)) * math.ldexp(1.0, -bits)
+    return np.asarray(np.round(np.ldexp(columns, bits)) * math.ldexp(1.0, -bits), np.float64)

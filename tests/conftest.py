@@ -27,6 +27,8 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Each session builds into a cache of its own."""
     import datasets.config
 
-    cache = tmp_path_factory.mktemp("hf-datasets")
-    os.environ["HF_DATASETS_CACHE"] = str(cache)
+    home = tmp_path_factory.mktemp("hf-home")
+    cache = home / "datasets"
+    os.environ["HF_HOME"], os.environ["HF_DATASETS_CACHE"] = str(home), str(cache)
+    datasets.config.HF_CACHE_HOME = str(home)
     datasets.config.HF_DATASETS_CACHE = cache

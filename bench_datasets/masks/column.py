@@ -130,7 +130,12 @@ class MaskColumn:
         index = np.asarray(indices, np.int64)
         offsets, source = _gather(self.offsets, index)
         new = MaskColumn(
-            self.data[source], offsets, self.heights[index], self.widths[index], self.present[index], self.counted[index]
+            self.data[source],
+            offsets,
+            self.heights[index],
+            self.widths[index],
+            self.present[index],
+            self.counted[index],
         )
         if "decoded" in self.__dict__:
             old = self.decoded
@@ -170,7 +175,10 @@ class MaskColumn:
             words += f" ({self.heights[i]} x {self.widths[i]} = {self.pixels[i]})"
         elif status in (Status.BAD_SIZE, Status.TOO_LARGE):
             words += f", found [{self.heights[i]}, {self.widths[i]}]"
-        elif status is Status.BAD_CHARACTER and self.data[self.offsets[i] : self.offsets[i] + 2].tobytes() in (b"b'", b'b"'):
+        elif status is Status.BAD_CHARACTER and self.data[self.offsets[i] : self.offsets[i] + 2].tobytes() in (
+            b"b'",
+            b'b"',
+        ):
             words = "counts are the printed form of bytes (\"b'...'\"): decode the bytes before storing them"
         return words
 
@@ -196,7 +204,7 @@ class MaskColumn:
 
     @cached_property
     def intervals(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """Foreground intervals of all masks: `starts`, `ends` (exclusive, column-major pixels), `offsets` `(n + 1,)`."""
+        """Foreground intervals of all masks in column-major pixels: starts, ends (exclusive), offsets `(n + 1,)`."""
         lengths, offsets = self.runs
         ends = np.cumsum(lengths)
         before = np.concatenate([[0], ends])[offsets[:-1]]
@@ -209,8 +217,8 @@ class MaskColumn:
     def areas(self) -> NDArray[np.int64]:
         """`(n,) int64`, foreground pixels. Raises `MaskError` if a mask is unsound."""
         starts, ends, offsets = self.intervals
-        total = np.concatenate([[0], np.cumsum(ends - starts)])
-        return total[offsets[1:]] - total[offsets[:-1]]
+        total: NDArray[np.int64] = np.concatenate([[0], np.cumsum(ends - starts)])
+        return np.diff(total[offsets])
 
     def rles(self) -> list[dict[str, Any]]:
         """The masks as pycocotools takes them (`counts` as bytes, without zero-length runs).
@@ -233,7 +241,8 @@ class MaskColumn:
         lengths, offsets = self.runs
         runs = lengths[offsets[i] : offsets[i + 1]]
         flat = np.repeat((np.arange(len(runs)) & 1).astype(np.bool_), runs)
-        return flat.reshape(int(self.widths[i]), int(self.heights[i])).T
+        dense: NDArray[np.bool_] = flat.reshape(int(self.widths[i]), int(self.heights[i])).T
+        return dense
 
 
 def _gather(offsets: NDArray[np.int64], index: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

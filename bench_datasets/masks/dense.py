@@ -43,7 +43,7 @@ def encode_dense(mask: ArrayLike) -> dict[str, Any]:
 
     Example:
         >>> encode_dense(np.eye(2, dtype=bool))
-        {'size': [2, 2], 'counts': '0121'}
+        {'size': [2, 2], 'counts': '0120'}
     """
     runs, height, width = dense_runs(mask)
     column = MaskColumn.from_runs(Runs(runs, np.array([0, len(runs)])), [height], [width])

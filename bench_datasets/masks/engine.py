@@ -28,7 +28,9 @@ class Engine(Protocol):
     def pair_intersections(self, a: MaskColumn, b: MaskColumn) -> NDArray[np.int64]:
         """`(n,) int64`, pixels shared by the aligned masks a[i] and b[i]."""
 
-    def group_intersections(self, a: MaskColumn, a_groups: Offsets, b: MaskColumn, b_groups: Offsets) -> NDArray[np.int64]:
+    def group_intersections(
+        self, a: MaskColumn, a_groups: Offsets, b: MaskColumn, b_groups: Offsets
+    ) -> NDArray[np.int64]:
         """All pairs within each group, flat: group k's `(n_k, m_k)` matrix in row order behind that of group k - 1."""
 
     def group_nms(self, column: MaskColumn, groups: Offsets, threshold: float) -> NDArray[np.bool_]:

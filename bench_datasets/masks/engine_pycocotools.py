@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +25,7 @@ class PycocotoolsEngine:
         """`(n,) int64`: the runs of all b side by side on one axis, looked up at the ends of a's runs."""
         n = len(a)
         base = np.concatenate([[0], np.cumsum(a.pixels)])[:-1]
-        a_starts, a_ends, a_row = _on_axis(a, base)
+        a_starts, a_ends, _ = _on_axis(a, base)
         b_starts, b_ends, _ = _on_axis(b, base)
         if not len(a_starts) or not len(b_starts):
             return np.zeros(n, np.int64)
@@ -37,10 +38,12 @@ class PycocotoolsEngine:
             inside = np.minimum(position - b_starts[at], b_ends[at] - b_starts[at])
             return np.where(k < 0, 0, sums[at] + inside)
 
-        shared = np.concatenate([[0], np.cumsum(covered(a_ends) - covered(a_starts))])
-        return shared[np.searchsorted(a_row, np.arange(n), "right")] - shared[np.searchsorted(a_row, np.arange(n), "left")]
+        shared: NDArray[np.int64] = np.concatenate([[0], np.cumsum(covered(a_ends) - covered(a_starts))])
+        return np.diff(shared[a.intervals[2]])
 
-    def group_intersections(self, a: MaskColumn, a_groups: Offsets, b: MaskColumn, b_groups: Offsets) -> NDArray[np.int64]:
+    def group_intersections(
+        self, a: MaskColumn, a_groups: Offsets, b: MaskColumn, b_groups: Offsets
+    ) -> NDArray[np.int64]:
         """All pairs within each group, one call of pycocotools a group."""
         areas = a.areas()
         left, right = a.rles(), b.rles()
@@ -55,7 +58,7 @@ class PycocotoolsEngine:
         """Greedy suppression, a block of candidates against what is kept so far, largest first."""
         areas, rles = column.areas(), column.rles()
         keep = np.zeros(len(column), np.bool_)
-        for begin, end in zip(groups[:-1], groups[1:], strict=True):
+        for begin, end in pairwise(groups.tolist()):
             order = begin + nms_order(areas[begin:end])
             kept: list[int] = []
             for at in range(0, len(order), NMS_BLOCK):
@@ -89,7 +92,9 @@ class PycocotoolsEngine:
         return np.diff(added[bounds])
 
 
-def _intersections(a: list[dict[str, object]], b: list[dict[str, object]], areas: NDArray[np.int64]) -> NDArray[np.int64]:
+def _intersections(
+    a: list[dict[str, object]], b: list[dict[str, object]], areas: NDArray[np.int64]
+) -> NDArray[np.int64]:
     """`(n, m) int64`: pycocotools divides by a's area where b is called crowd, so the product is the intersection."""
     share = np.asarray(coco.iou(a, b, [1] * len(b)), np.float64).reshape(len(a), len(b))
     return np.rint(np.nan_to_num(share) * areas[:, None]).astype(np.int64)

@@ -16,7 +16,7 @@ from bench_datasets.masks.status import MaskError
 
 
 def quotient(intersection: ArrayLike, union: ArrayLike) -> NDArray[np.float64]:
-    """intersection / union in float64; 0 where the union is empty."""
+    """Intersection / union in float64; 0 where the union is empty."""
     top, bottom = np.asarray(intersection, np.int64), np.asarray(union, np.int64)
     return np.divide(top, bottom, out=np.zeros(np.broadcast_shapes(top.shape, bottom.shape)), where=bottom > 0)
 
@@ -113,10 +113,11 @@ def union_areas(count: int, *parts: Part) -> NDArray[np.int64]:
         used = group >= 0
         height[group[used]], width[group[used]] = column.validate().heights[used], column.widths[used]
     for column, group in parts:
-        used = np.flatnonzero(group >= 0)
-        differ = (column.heights[used] != height[group[used]]) | (column.widths[used] != width[group[used]])
+        members = np.flatnonzero(group >= 0)
+        own = group[members]
+        differ = (column.heights[members] != height[own]) | (column.widths[members] != width[own])
         if differ.any():
-            i = int(used[np.flatnonzero(differ)[0]])
+            i = int(members[np.flatnonzero(differ)[0]])
             raise MaskError(
                 f"mask {i}: expected the size {height[group[i]]} x {width[group[i]]} of the masks it is united with,"
                 f" found {column.heights[i]} x {column.widths[i]}"
@@ -182,7 +183,13 @@ def boxes(column: MaskColumn) -> NDArray[np.int64]:
 
 def _groups(groups: ArrayLike, column: MaskColumn) -> NDArray[np.int64]:
     offsets = np.asarray(groups, np.int64)
-    if offsets.ndim != 1 or not len(offsets) or offsets[0] != 0 or offsets[-1] != len(column) or (np.diff(offsets) < 0).any():
+    if (
+        offsets.ndim != 1
+        or not len(offsets)
+        or offsets[0] != 0
+        or offsets[-1] != len(column)
+        or (np.diff(offsets) < 0).any()
+    ):
         raise MaskError(f"groups: expected rising offsets from 0 to {len(column)}, got {offsets.tolist()[:8]}")
     return offsets
 

@@ -97,7 +97,11 @@ def _read_rle(value: Mapping[Any, Any]) -> tuple[int, int, bytes]:
     counts = value["counts"]
     if isinstance(counts, str):
         # What is no ASCII becomes a byte outside the alphabet, which validation refuses by position.
-        return height, width, counts.encode("ascii", "replace").replace(b"?", b"\xff") if not counts.isascii() else counts.encode()
+        return (
+            height,
+            width,
+            counts.encode("ascii", "replace").replace(b"?", b"\xff") if not counts.isascii() else counts.encode(),
+        )
     if isinstance(counts, (bytes, bytearray, memoryview)):
         return height, width, bytes(counts)
     if isinstance(counts, np.ndarray) and counts.ndim == 1:
@@ -164,7 +168,9 @@ def _read_polygons(value: Sequence[Any], height: int | None, width: int | None) 
         polygons.append([float(number) for number in numbers])
     # One polygon can't give a run more than two a column and corner; this bounds what pycocotools allocates.
     if sum(map(len, polygons)) * limit > 2**30:
-        raise MaskError(f"polygons of {sum(map(len, polygons)) // 2} corners are too many for {height} x {width} pixels")
+        raise MaskError(
+            f"polygons of {sum(map(len, polygons)) // 2} corners are too many for {height} x {width} pixels"
+        )
     merged = coco.merge(coco.frPyObjects(polygons, height, width))
     return height, width, bytes(merged["counts"])
 

@@ -112,9 +112,7 @@ def _decode_chunk(
     return lengths, counts, status, irregular
 
 
-def _structure(
-    digits: NDArray[np.uint8], offsets: NDArray[np.int64], pixels: NDArray[np.int64]
-) -> NDArray[np.int8]:
+def _structure(digits: NDArray[np.uint8], offsets: NDArray[np.int64], pixels: NDArray[np.int64]) -> NDArray[np.int8]:
     """What can be seen without adding anything up: empty strings, characters, ends, lengths of varints."""
     status = np.zeros(len(pixels), np.int8)
     sizes = np.diff(offsets)

@@ -85,7 +85,7 @@ def _is_mask_lists(kind: pa.DataType) -> bool:
     text = pa.types.is_string(counts) or pa.types.is_large_string(counts)
     binary = pa.types.is_binary(counts) or pa.types.is_large_binary(counts)
     lists = pa.types.is_list(size) or pa.types.is_large_list(size) or pa.types.is_fixed_size_list(size)
-    return (text or binary) and lists and pa.types.is_integer(size.value_type)
+    return bool((text or binary) and lists and pa.types.is_integer(size.value_type))
 
 
 def _from_python(rows: Sequence[Any]) -> MaskLists:

@@ -68,4 +68,5 @@ def true_positives(intersections: ArrayLike, unions: ArrayLike, thresholds: Arra
         array([1, 0])
     """
     reached = quotient(intersections, unions)[:, None] >= np.asarray(thresholds, np.float64)
-    return reached.sum(axis=0, dtype=np.int64)
+    total: NDArray[np.int64] = reached.sum(axis=0, dtype=np.int64)
+    return total

@@ -17,7 +17,7 @@ class ScoreOptions:
     Attributes:
         protocol: a protocol's name.
         missing: `error`: a row without prediction is a fault; `empty`: it counts as an answer without masks.
-        on_fault: `stop`: a fault ends the scoring with the row's key; `skip-and-report`: the row is left out and counted.
+        on_fault: `stop`: a fault ends the scoring with the row's key; `skip-and-report`: the row is left out, counted.
         level: PBench: the level of rows that have no `level` column of their own.
 
     Raises:

@@ -252,7 +252,7 @@ def _names(labels: Dataset, metric: ModuleType, level: str | None) -> tuple[list
     for key in keys:
         if key in seen:
             raise BenchError(
-                f"{key}: two truth rows bear this key; load them with load_dataset(\"{metric.__name__.split('.')[-1]}\","
+                f'{key}: two truth rows bear this key; load them with load_dataset("{metric.__name__.split(".")[-1]}",'
                 " data_dir=...), which numbers repeated ids in the source's order"
             )
         seen.add(key)
@@ -283,7 +283,9 @@ def _verify(
             code, text = (reading[0]["code"], reading[0]["text"]) if reading else ("malformed_mask", problems[row][0])
             raise FaultError(code, keys[rows[row]], f"pred_masks, {text}; `check` lists all that is wrong")
         sound = np.array([k for k in range(len(rows)) if k not in problems], np.int64)
-        others = table.select([name for name in table.column_names if name not in ("pred_masks", "pred_faults")]).to_pylist()
+        others = table.select(
+            [name for name in table.column_names if name not in ("pred_masks", "pred_faults")]
+        ).to_pylist()
         fields = [{"key": keys[rows[k]], **others[k]} for k in sound]
         chosen = lists if len(sound) == len(rows) else lists.take(sound)
         hashes += row_hashes(fields, chosen.masks, chosen.groups)

@@ -78,9 +78,7 @@ def summarize(
         "missing": None, "on_fault": None, **origin.get("settings", {}), "k": None, "boundary": False,
         "thresholds": None if thresholds is None else [float(t) for t in thresholds],
     }  # fmt: skip
-    metrics, slices = metric.summarize_table(
-        scored, chosen.name, thresholds=thresholds, by=by, draws=draws, seed=seed
-    )
+    metrics, slices = metric.summarize_table(scored, chosen.name, thresholds=thresholds, by=by, draws=draws, seed=seed)
     dataset = {"source": None, "split": None, "revision": None, **origin.get("dataset", {})}
     expected = dataset.pop("expected", None)
     levels = Counter(scored["level"].to_pylist())
@@ -114,8 +112,9 @@ def _table(scores: Dataset | IterableDataset | pa.Table, schema: pa.Schema) -> p
     if isinstance(scores, pa.Table):
         table = scores
     elif isinstance(scores, IterableDataset):
-        batches = list(scores.with_format("arrow").iter(batch_size=1000))
-        table = pa.concat_tables(batches) if batches else schema.empty_table()
+        # As Python values: Arrow's types of a stream are guessed batch by batch, and differ where lists are empty.
+        batches = [_from_python(batch, schema) for batch in scores.with_format(None).iter(batch_size=1000)]
+        table = pa.concat_tables(batches, promote_options="permissive") if batches else schema.empty_table()
     elif isinstance(scores, Dataset):
         table = scores.with_format("arrow")[:]
     else:
@@ -134,10 +133,15 @@ def _table(scores: Dataset | IterableDataset | pa.Table, schema: pa.Schema) -> p
     repeated = np.flatnonzero(ordered[1:] == ordered[:-1])
     if len(repeated):
         raise BenchError(
-            f"{ordered[repeated[0]]}: two score rows bear this key; rows that did not come through load_dataset(NAME) must"
-            " have ids that differ within a level"
+            f"{ordered[repeated[0]]}: two score rows bear this key; rows that did not come through load_dataset(NAME)"
+            " must have ids that differ within a level"
         )
     return pa.table(table.take(pa.array(order)).combine_chunks())
+
+
+def _from_python(batch: Mapping[str, Any], schema: pa.Schema) -> pa.Table:
+    known = {field.name: field.type for field in schema}
+    return pa.table({name: pa.array(values, known.get(name)) for name, values in batch.items()})
 
 
 def _one_protocol(table: pa.Table) -> dict[str, str]:

@@ -11,6 +11,7 @@ import pyarrow as pa
 from bench_datasets.benchmarks import get_benchmark
 from bench_datasets.faults import BenchError
 from bench_datasets.metrics.pbench.columns import SCORE_COLUMNS, features
+from bench_datasets.metrics.pbench.explain import explain
 from bench_datasets.metrics.pbench.protocol import PROTOCOLS, Protocol, get_protocol
 from bench_datasets.metrics.pbench.rows import LABEL_COLUMNS, PREDICTION_COLUMNS, row_names
 from bench_datasets.metrics.pbench.score import score_table
@@ -26,9 +27,19 @@ from bench_datasets.results import Metric, Slice
 from bench_datasets.statistics import Statistic, estimate
 
 __all__ = [
-    "LABEL_COLUMNS", "PREDICTION_COLUMNS", "PROTOCOLS", "SCORE_COLUMNS", "Protocol", "comparable_to", "features",
-    "get_protocol", "row_names", "score_table", "summarize_table",
-]  # fmt: skip
+    "LABEL_COLUMNS",
+    "PREDICTION_COLUMNS",
+    "PROTOCOLS",
+    "SCORE_COLUMNS",
+    "Protocol",
+    "comparable_to",
+    "explain",
+    "features",
+    "get_protocol",
+    "row_names",
+    "score_table",
+    "summarize_table",
+]
 
 
 def summarize_table(
@@ -59,7 +70,9 @@ def summarize_table(
             flat = [field.name for field in table.schema if not pa.types.is_nested(field.type)]
             raise BenchError(f"by: expected count, position or one of {', '.join(flat)}; got {column!r}")
         values = np.array([str(value) for value in table[column].to_pylist()])
-        wanted |= {(column, value): statistics(scores, chosen, values == value) for value in sorted(set(values.tolist()))}
+        wanted |= {
+            (column, value): statistics(scores, chosen, values == value) for value in sorted(set(values.tolist()))
+        }
     flat_names = {(part, name): item for part, items in wanted.items() for name, item in items.items()}
     keys = {f"{i}": pair for i, pair in enumerate(flat_names)}
     found = estimate({i: flat_names[pair] for i, pair in keys.items()}, table["cluster"].to_pylist(), draws, seed)

@@ -20,7 +20,10 @@ SCORE_COLUMNS: dict[str, tuple[object, str]] = {
     "matched_truth": (List(Value("int32")), "assigned pairs: position of the truth mask"),
     "matched_intersection": (List(Value("int64")), "assigned pairs: shared pixels"),
     "matched_union": (List(Value("int64")), "assigned pairs: pixels of the union"),
-    "union_intersection": (Value("int64"), "pixels shared by the union of the scored predictions and that of the truth"),
+    "union_intersection": (
+        Value("int64"),
+        "pixels shared by the union of the scored predictions and that of the truth",
+    ),
     "union_predicted": (Value("int64"), "pixels of the union of the scored predictions"),
     "union_true": (Value("int64"), "pixels of the union of the truth"),
     "duplicates": (Value("int32"), "summed over truth masks: predictions, as given, beyond the first with IoU >= .5"),

@@ -115,7 +115,9 @@ def read_rows(batch: pa.Table | Mapping[str, Any], level: str | None, *, predict
     )  # fmt: skip
 
 
-def row_names(table: pa.Table | None, level: str | None, columns: Sequence[str]) -> tuple[list[str], list[int], list[str]]:
+def row_names(
+    table: pa.Table | None, level: str | None, columns: Sequence[str]
+) -> tuple[list[str], list[int], list[str]]:
     """Keys, ids and levels of rows.
 
     Args:
@@ -127,7 +129,9 @@ def row_names(table: pa.Table | None, level: str | None, columns: Sequence[str])
         BenchError: there is no `id`, or a level is unknown.
     """
     if table is None or "id" not in table.column_names:
-        raise BenchError(f"pbench rows: expected a column id, found {', '.join(columns)}; is it another benchmark's data?")
+        raise BenchError(
+            f"pbench rows: expected a column id, found {', '.join(columns)}; is it another benchmark's data?"
+        )
     ids = table["id"].to_pylist()
     given = table["level"].to_pylist() if "level" in table.column_names else [None] * len(ids)
     levels = [_level(value, level) for value in given]
@@ -143,12 +147,16 @@ def prediction_faults(rows: Rows, row: int, problems: Mapping[int, list[str]], m
         advice = "; re-encode the prediction's masks (`check` lists them all)"
         found = [Fault("malformed_mask", key, f"pred_masks, {text}{advice}") for text in problems[row]]
     if not found and not rows.predicted.present[row] and missing == "error":
-        text = "no prediction for this row; predict it, or ask for missing=\"empty\" to count it as an answer without masks"
+        text = (
+            'no prediction for this row; predict it, or ask for missing="empty" to count it as an answer without masks'
+        )
         found = [Fault("missing_prediction", key, text)]
     centers = rows.centers[row]
     count = int(rows.predicted.groups[row + 1] - rows.predicted.groups[row])
     if not found and centers is not None and centers.shape != (count, 2):
-        found = [Fault("bad_box", key, f"pred_centers: expected {count} pairs [x, y], one a mask, found {len(centers)}")]
+        found = [
+            Fault("bad_box", key, f"pred_centers: expected {count} pairs [x, y], one a mask, found {len(centers)}")
+        ]
     return found
 
 
@@ -161,7 +169,7 @@ def _level(value: object, given: str | None) -> str:
         return str(value)
     if value is None:
         raise BenchError(
-            "pbench rows: no column `level`, and none was given; say level=\"level_0\" (the source names its splits so)"
+            'pbench rows: no column `level`, and none was given; say level="level_0" (the source names its splits so)'
         )
     raise BenchError(f"level: expected one of {', '.join(PBENCH_LEVELS)}, got {value!r}")
 

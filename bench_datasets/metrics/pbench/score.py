@@ -33,6 +33,9 @@ CHUNK_BYTES = 1 << 22
 CHUNK_PAIRS = 1 << 21
 """Pairs of masks that are compared at a time."""
 
+MATCHED = ("matched_prediction", "matched_truth", "matched_intersection", "matched_union")
+POSITIONS = ("position_truth", "position_intersection", "position_union", "position_drift")
+
 NMS_IOU = 0.5
 """The released clean-up's threshold; the redundancy of predictions is measured with it under every protocol."""
 
@@ -90,9 +93,7 @@ def _score_chunk(rows: Rows, protocol: Protocol, options: ScoreOptions) -> dict[
         "protocol": [f"{protocol.name}@{protocol.version}"] * len(rows),
         "row_sha256": [hashes.get(i, "") for i in range(len(rows))],
         "level": rows.levels,
-        "faults": [
-            sorted({*rows.noted[i], *(fault.code for fault in faults.get(i, ()))}) for i in range(len(rows))
-        ],
+        "faults": [sorted({*rows.noted[i], *(fault.code for fault in faults.get(i, ()))}) for i in range(len(rows))],
         "skipped": [i in faults for i in range(len(rows))],
     }
     measured = _measure(rows if len(good) == len(rows) else rows.take(good), protocol)
@@ -130,11 +131,19 @@ def _faults(rows: Rows, protocol: Protocol, options: ScoreOptions) -> tuple[dict
 def _sizes(rows: Rows, i: int) -> list[Fault]:
     """A row whose truth masks differ in size can't be scored."""
     first, last = rows.true.groups[i], rows.true.groups[i + 1]
-    sizes = set(zip(rows.true.masks.heights[first:last].tolist(), rows.true.masks.widths[first:last].tolist(), strict=True))
+    sizes = set(
+        zip(rows.true.masks.heights[first:last].tolist(), rows.true.masks.widths[first:last].tolist(), strict=True)
+    )
     if len(sizes) < 2:
         return []
     shown = ", ".join(f"{h} x {w}" for h, w in sorted(sizes))
-    return [Fault("image_size_mismatch", rows.keys[i], f"masks (truth): expected one size, found {shown}; mend the source's row")]
+    return [
+        Fault(
+            "image_size_mismatch",
+            rows.keys[i],
+            f"masks (truth): expected one size, found {shown}; mend the source's row",
+        )
+    ]
 
 
 def _own_size(rows: Rows, i: int) -> list[Fault]:
@@ -166,59 +175,57 @@ def _measure(rows: Rows, protocol: Protocol) -> dict[str, tuple[list[Any], Any]]
     )
     keep = _suppress(predicted, row, compared, n)
     clean = keep if protocol.nms is not None else np.ones(len(predicted), np.bool_)
-    in_union = compared if protocol.without_truth == "left_out" or protocol.row_score == "f1" else np.ones(len(row), np.bool_)
+    in_union = (
+        compared if protocol.without_truth == "left_out" or protocol.row_score == "f1" else np.ones(len(row), np.bool_)
+    )
     in_union = in_union & clean
     pixels = _unions((predicted, np.where(in_union, row, -1)), (true, true_row), n)
 
     shared = group_intersections(predicted, groups, true, rows.true.groups)
     predicted_area, true_area = predicted.areas(), true.areas()
     middles = _middles(given) if any(c is not None for c in rows.centers) else None
-    matched: list[list[Any]] = [[], [], [], []]
-    positions: list[list[Any]] = [[], [], [], []]
-    duplicates = []
+    found: dict[str, list[Any]] = {name: [] for name in (*MATCHED, "duplicates", *POSITIONS)}
     at = 0
     for i in range(n):
         p = slice(int(groups[i]), int(groups[i + 1]))
         t = slice(int(rows.true.groups[i]), int(rows.true.groups[i + 1]))
-        shape = (p.stop - p.start, t.stop - t.start)
-        both = shared[at : at + shape[0] * shape[1]].reshape(shape)
+        both = shared[at : at + (p.stop - p.start) * (t.stop - t.start)].reshape(p.stop - p.start, t.stop - t.start)
         at += both.size
         union = predicted_area[p, None] + true_area[None, t] - both
         iou = quotient(both, union)
-        order = np.arange(shape[0])
-        if protocol.nms is not None and shape[0] > 1:
-            order = nms_order(predicted_area[p])
-            order = order[keep[p][order]]
-        pairs = assign(iou[order])
-        chosen, partner = order[pairs.predicted], pairs.true
-        overlap = both[chosen, partner] > 0
-        chosen, partner = chosen[overlap], partner[overlap]
-        for store, values in zip(matched, (chosen, partner, both[chosen, partner], union[chosen, partner]), strict=True):
-            store.append(values.tolist())
-        duplicates.append(int(np.maximum((iou >= DUPLICATE_IOU).sum(axis=0) - 1, 0).sum()))
+        order = nms_order(predicted_area[p]) if protocol.nms is not None else np.arange(len(both))
+        pairs = _pairs(iou, order[clean[p][order]])
+        values = (pairs[0], pairs[1], both[pairs], union[pairs])
+        for name, value in zip(MATCHED, values, strict=True):
+            found[name].append(value.tolist())
+        found["duplicates"].append(int(np.maximum((iou >= DUPLICATE_IOU).sum(axis=0) - 1, 0).sum()))
         centers = rows.centers[i]
-        ordered = [None] * 4 if centers is None or middles is None else _positions(both, union, iou, centers, middles[p], given, p)
-        for store, values in zip(positions, ordered, strict=True):
-            store.append(values)
+        by_place: list[Any] = [None] * len(POSITIONS)
+        if centers is not None and middles is not None:
+            by_place = _positions(both, union, iou, _drift(centers, middles[p], given.widths[p], given.heights[p]))
+        for name, place in zip(POSITIONS, by_place, strict=True):
+            found[name].append(place)
 
     return {
         "true_count": (np.diff(rows.true.groups).tolist(), 0),
         "raw_count": (np.diff(groups).tolist(), 0),
         "nms_count": (np.bincount(row[keep], minlength=n).tolist(), 0),
         "kept_count": (np.bincount(row[clean], minlength=n).tolist(), 0),
-        "matched_prediction": (matched[0], []),
-        "matched_truth": (matched[1], []),
-        "matched_intersection": (matched[2], []),
-        "matched_union": (matched[3], []),
+        **{name: (found[name], []) for name in MATCHED},
         "union_intersection": (pixels[0].tolist(), 0),
         "union_predicted": (pixels[1].tolist(), 0),
         "union_true": (pixels[2].tolist(), 0),
-        "duplicates": (duplicates, 0),
-        "position_truth": (positions[0], None),
-        "position_intersection": (positions[1], None),
-        "position_union": (positions[2], None),
-        "position_drift": (positions[3], None),
+        "duplicates": (found["duplicates"], 0),
+        **{name: (found[name], None) for name in POSITIONS},
     }
+
+
+def _pairs(iou: NDArray[np.float64], order: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Assigned pairs that overlap, as positions of predictions and truths; the solver sees predictions in `order`."""
+    pairs = assign(iou[order])
+    chosen, partner = order[pairs.predicted], pairs.true
+    overlap = iou[chosen, partner] > 0
+    return chosen[overlap], partner[overlap]
 
 
 def _suppress(predicted: MaskColumn, row: NDArray[np.int64], compared: NDArray[np.bool_], n: int) -> NDArray[np.bool_]:
@@ -247,19 +254,19 @@ def _middles(masks: MaskColumn) -> NDArray[np.float64]:
     return middle
 
 
-def _positions(
-    both: NDArray[np.int64],
-    union: NDArray[np.int64],
-    iou: NDArray[np.float64],
-    centers: NDArray[np.float64],
-    middles: NDArray[np.float64],
-    given: MaskColumn,
-    p: slice,
-) -> list[list[Any]]:
-    """By place in the sequence: best truth, shared pixels, union, and the centre's drift."""
-    size = np.stack([given.widths[p], given.heights[p]], axis=1).astype(np.float64)
+def _drift(
+    centers: NDArray[np.float64], middles: NDArray[np.float64], widths: NDArray[np.int64], heights: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """`(n,) float64`, from the predicted centres (fractions) to the masks' middles, in diagonals of the image."""
+    size = np.stack([widths, heights], axis=1).astype(np.float64)
     away = centers * size - middles
-    drift = np.sqrt((away**2).sum(axis=1)) / np.sqrt((size**2).sum(axis=1))
+    return np.asarray(np.sqrt((away**2).sum(axis=1)) / np.sqrt((size**2).sum(axis=1)), np.float64)
+
+
+def _positions(
+    both: NDArray[np.int64], union: NDArray[np.int64], iou: NDArray[np.float64], drift: NDArray[np.float64]
+) -> list[list[Any]]:
+    """By place in the sequence: best truth, shared pixels, union, drift."""
     if not iou.shape[1]:
         return [[-1] * len(drift), [0] * len(drift), [0] * len(drift), drift.tolist()]
     best = iou.argmax(axis=1)

@@ -129,7 +129,10 @@ def statistics(scores: Scores, protocol: Protocol, where: NDArray[np.bool_]) -> 
         "duplicates": _mean(scores.duplicates, with_truth),
         "count_error": _mean(error, rows),
         "collapse": _mean(scores.raw == 0, with_truth),
-        **{name: _make(image[:, [k]], rows, lambda s: s[..., 0]) for k, name in enumerate(("il_tp", "il_tn", "il_fp", "il_fn"))},
+        **{
+            name: _make(image[:, [k]], rows, lambda s: s[..., 0])
+            for k, name in enumerate(("il_tp", "il_tn", "il_fp", "il_fn"))
+        },
     }
 
 
@@ -175,7 +178,8 @@ def position_slices(table: pa.Table) -> dict[str, dict[str, Statistic]]:
     place = np.arange(len(row)) - offsets[:-1][row] + 1
     truth = list_values(column).to_numpy()
     both, union, drift = (
-        list_values(table[f"position_{name}"].combine_chunks()).to_numpy() for name in ("intersection", "union", "drift")
+        list_values(table[f"position_{name}"].combine_chunks()).to_numpy()
+        for name in ("intersection", "union", "drift")
     )
     good = quotient(both, union) >= 0.5
     claim = row * (int(truth.max(initial=0)) + 2) + truth
@@ -190,14 +194,17 @@ def position_slices(table: pa.Table) -> dict[str, dict[str, Statistic]]:
         rows = np.unique(row[here])
 
         def sums(values: NDArray[np.int64] | Floats | NDArray[np.bool_], of: NDArray[np.bool_] = here) -> Floats:
-            return np.bincount(row[of], np.asarray(values, np.float64)[of], minlength=len(table))
+            return np.bincount(row[of], np.asarray(values, np.float64)[of], minlength=len(table)).astype(np.float64)
 
         n, drifting = int(here.sum()), here & measured
         result[name] = {
             "precision@0.5": _make(np.stack([sums(first), sums(here)], axis=1), rows, _quotient, n),
             "duplicate_rate": _make(np.stack([sums(good & ~first), sums(here)], axis=1), rows, _quotient, n),
             "drift": _make(
-                np.stack([sums(drift, drifting), sums(drifting, drifting)], axis=1), rows, _quotient, int(drifting.sum())
+                np.stack([sums(drift, drifting), sums(drifting, drifting)], axis=1),
+                rows,
+                _quotient,
+                int(drifting.sum()),
             ),
         }
     return result
@@ -215,11 +222,15 @@ def _grid(thresholds: Sequence[float]) -> tuple[float, ...]:
 
 
 def _mean_f1(tp: NDArray[np.int64], masks: NDArray[np.int64]) -> Floats:
-    """Mean over thresholds of 2TP / (2TP + FP + FN), in one division of integers: all thresholds share FP + FN + 2TP."""
-    return np.divide(2 * tp.sum(axis=1), tp.shape[1] * masks, out=np.zeros(len(tp)), where=masks > 0)
+    """Mean over thresholds of 2TP / (2TP + FP + FN), in one division: all thresholds share the denominator."""
+    mean = np.zeros(len(tp))
+    np.divide(2 * tp.sum(axis=1), tp.shape[1] * masks, out=mean, where=masks > 0)
+    return mean
 
 
-def _union_iou(shared: NDArray[np.int64], union: NDArray[np.int64], true: NDArray[np.int64], raw: NDArray[np.int64]) -> Floats:
+def _union_iou(
+    shared: NDArray[np.int64], union: NDArray[np.int64], true: NDArray[np.int64], raw: NDArray[np.int64]
+) -> Floats:
     """IoU of the unions; 1 where there is neither truth nor prediction."""
     return np.where((true == 0) & (raw == 0), 1.0, quotient(shared, union))
 
@@ -230,7 +241,9 @@ def _image_level(scores: Scores) -> NDArray[np.int64]:
     return np.stack([true & raw, ~true & ~raw, ~true & raw, true & ~raw], axis=1).astype(np.int64)
 
 
-def _make(columns: NDArray[np.int64] | Floats, rows: NDArray[np.int64], of: Callable[[Floats], Floats], n: int | None = None) -> Statistic:
+def _make(
+    columns: NDArray[np.int64] | Floats, rows: NDArray[np.int64], of: Callable[[Floats], Floats], n: int | None = None
+) -> Statistic:
     return Statistic(rows, columns[rows], of, len(rows) if n is None else n)
 
 
@@ -240,8 +253,9 @@ def _quotient(sums: Floats) -> Floats:
 
 
 def _mean(values: NDArray[np.int64] | Floats | NDArray[np.bool_], rows: NDArray[np.int64]) -> Statistic:
-    column = values.astype(np.int64) if values.dtype == np.bool_ else values
-    return _make(np.stack([column, np.ones(len(column), column.dtype)], axis=1), rows, _quotient)
+    if values.dtype.kind == "f":
+        return _make(np.stack([values, np.ones(len(values))], axis=1).astype(np.float64), rows, _quotient)
+    return _make(np.stack([values, np.ones(len(values), np.int64)], axis=1).astype(np.int64), rows, _quotient)
 
 
 def _ratio(top: NDArray[np.int64], bottom: NDArray[np.int64], rows: NDArray[np.int64]) -> Statistic:

@@ -1,0 +1,72 @@
+"""Truth and prediction as a picture: told apart by pattern as well as by colour."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from bench_datasets.masks import MaskColumn, resize
+
+LONGEST = 1024
+"""Pixels of the longer side; larger images are shown smaller."""
+
+TRUTH = np.array([0, 114, 178], np.float32)
+"""Blue, as an outline and stripes that rise."""
+
+PREDICTION = np.array([230, 159, 0], np.float32)
+"""Orange, as an outline and stripes that fall; both are told apart by people who see few colours."""
+
+
+def overlay(image: Any, size: tuple[int, int] | None, truth: MaskColumn, predicted: MaskColumn | None) -> Image.Image:
+    """Masks over an image.
+
+    Args:
+        image: a PIL image, `{"bytes": ...}` as `datasets` holds it, or `None` for a plain ground.
+        size: height, width in pixels; `None` for a row without truth, which is shown without masks.
+        truth: truth masks of that size.
+        predicted: predicted masks of that size, or `None`.
+    """
+    picture = _open(image)
+    if size is None:
+        size = (picture.height, picture.width) if picture else (240, 320)
+    scale = min(1.0, LONGEST / max(size))
+    height, width = max(1, round(size[0] * scale)), max(1, round(size[1] * scale))
+    if picture is None:
+        canvas = np.full((height, width, 3), 236, np.float32)
+    else:
+        grey = picture.convert("L").resize((width, height), Image.Resampling.BILINEAR)
+        canvas = np.repeat(np.asarray(grey, np.float32)[..., None], 3, axis=2) * 0.6 + 90
+    rows, columns = np.mgrid[:height, :width]
+    _paint(canvas, truth, TRUTH, (rows + columns) % 8 < 2)
+    if predicted is not None:
+        _paint(canvas, predicted, PREDICTION, (rows - columns) % 8 < 2)
+    return Image.fromarray(canvas.clip(0, 255).astype(np.uint8))
+
+
+def _paint(
+    canvas: NDArray[np.float32], masks: MaskColumn, colour: NDArray[np.float32], stripes: NDArray[np.bool_]
+) -> None:
+    height, width = stripes.shape
+    small = resize(masks, np.full(len(masks), height), np.full(len(masks), width))
+    for i in range(len(small)):
+        mask = small.decode(i)
+        inner = mask.copy()
+        inner[1:] &= mask[:-1]
+        inner[:-1] &= mask[1:]
+        inner[:, 1:] &= mask[:, :-1]
+        inner[:, :-1] &= mask[:, 1:]
+        canvas[mask & stripes] = 0.35 * canvas[mask & stripes] + 0.65 * colour
+        canvas[mask & ~inner] = colour
+
+
+def _open(image: Any) -> Image.Image | None:
+    if isinstance(image, Image.Image):
+        return image
+    if isinstance(image, Mapping) and image.get("bytes"):
+        return Image.open(io.BytesIO(image["bytes"]))
+    return None
