@@ -22,7 +22,6 @@ from bench_datasets.faults import BenchError
 _PACKAGE = Path(__file__).resolve().parents[1]
 _SHARED = ("builders/*.py", "masks/*.py", "benchmarks.py", "faults.py")
 _LOCK = threading.RLock()
-_REGISTERED: dict[str, str] = {}
 
 
 def register(name: str, module: str) -> None:
@@ -38,14 +37,13 @@ def register(name: str, module: str) -> None:
     """
     modules, factory = _internals()
     with _LOCK:
-        if _REGISTERED.get(name, module) != module or (name in modules and name not in _REGISTERED):
-            raise BenchError(
-                f"register: the name {name!r} is taken by {modules.get(name, (_REGISTERED.get(name),))[0]}"
-            )
-        modules[name] = (module, source_hash(module))
-        _REGISTERED[name] = module
-        if not getattr(factory.get_module, "_bench_datasets", False):
-            factory.get_module = _wrap(factory.get_module)
+        if name in modules and modules[name][0] != module:
+            raise BenchError(f"register: the name {name!r} is taken by {modules[name][0]}")
+        entry = (module, source_hash(module))
+        if not hasattr(factory.get_module, "_bench_datasets"):
+            factory.get_module = _wrap(factory.get_module, set())
+        factory.get_module._bench_datasets.add(name)  # outlives a reload of this module, as the wrap does
+        modules[name] = entry
 
 
 def source_hash(module: str) -> str:
@@ -74,10 +72,10 @@ def _internals() -> tuple[dict[str, tuple[str, str]], Any]:
     return _PACKAGED_DATASETS_MODULES, PackagedDatasetModuleFactory
 
 
-def _wrap(original: Any) -> Any:
+def _wrap(original: Any, names: set[str]) -> Any:
     @functools.wraps(original)
     def get_module(self: Any) -> Any:
-        if self.name not in _REGISTERED:
+        if self.name not in names:
             return original(self)
         from datasets.load import DatasetModule
 
@@ -95,5 +93,5 @@ def _wrap(original: Any) -> Any:
         module, digest = _internals()[0][self.name]
         return DatasetModule(module, digest, {"data_files": request, "dataset_name": self.name})
 
-    get_module._bench_datasets = True  # type: ignore[attr-defined]
+    get_module._bench_datasets = names  # type: ignore[attr-defined]
     return get_module

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import os
 import subprocess
@@ -48,19 +49,27 @@ def test_what_is_private_to_datasets_is_as_expected() -> None:
     assert "revision" in inspect.signature(dataset_module_factory).parameters
     source = inspect.getsource(dataset_module_factory)
     assert source.index("in _PACKAGED_DATASETS_MODULES") < source.index("os.path.isfile(combined_path)")
-    assert getattr(PackagedDatasetModuleFactory.get_module, "_bench_datasets", False)
+    assert "pbench" in getattr(PackagedDatasetModuleFactory.get_module, "_bench_datasets", ())
 
 
 def test_registering_again_changes_nothing() -> None:
     wrapped = PackagedDatasetModuleFactory.get_module
-    entry = datasets.packaged_modules._PACKAGED_DATASETS_MODULES["pbench"]
     threads = [threading.Thread(target=builders.register_all) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     assert PackagedDatasetModuleFactory.get_module is wrapped
-    assert datasets.packaged_modules._PACKAGED_DATASETS_MODULES["pbench"] == entry
+    module, digest = datasets.packaged_modules._PACKAGED_DATASETS_MODULES["pbench"]
+    assert module == "bench_datasets.builders.pbench"
+    assert len(digest) == 64
+
+
+def test_a_reload_changes_nothing(write: Write) -> None:
+    wrapped = PackagedDatasetModuleFactory.get_module
+    importlib.reload(registry).register("pbench", "bench_datasets.builders.pbench")
+    assert PackagedDatasetModuleFactory.get_module is wrapped
+    assert len(load_dataset("pbench", data_dir=str(write(SOURCE)), split="test")) == 3
 
 
 def test_a_name_of_datasets_is_not_taken_over() -> None:
