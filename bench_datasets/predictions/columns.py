@@ -70,7 +70,6 @@ class Columns:
             for row in np.flatnonzero(lists.is_null().to_numpy(zero_copy_only=False)):
                 faults[row].append(("malformed_mask", "masks: expected a list of masks, found null"))
         counts = np.diff(offsets)
-        _keep_earlier(columns, faults)
         arrays = [
             *named,
             pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), masks),
@@ -78,6 +77,7 @@ class Columns:
             _pairs(columns.get("pred_centers"), counts, faults, "pred_centers"),
             _pairs(columns.get("pred_sizes"), counts, faults, "pred_sizes"),
         ]
+        _keep_earlier(columns, faults)
         return pa.RecordBatch.from_arrays([*arrays, faults_array(faults)], schema=SCHEMA)
 
     def _fast(self, columns: dict[str, pa.Array]) -> bool:
@@ -133,8 +133,9 @@ class Columns:
             row = Row(key, number, split, position, faults=faults[i])
             fill(row, {name: column[i] for name, column in values.items()})
             rows.append(row)
+        batch = to_batch(rows)
         _keep_earlier(columns, faults)
-        return to_batch(rows)
+        return pa.RecordBatch.from_arrays([*batch.columns[:-1], faults_array(faults)], schema=SCHEMA)
 
 
 def _masks(values: pa.Array, offsets: NDArray[np.int64], faults: list[Found]) -> pa.Array:
@@ -199,16 +200,19 @@ def _pairs(pairs: pa.Array | None, counts: NDArray[np.int64], faults: list[Found
 
 
 def _keep_earlier(columns: dict[str, pa.Array], faults: list[Found]) -> None:
-    """Put the faults that an earlier reading noted first; they explain the nulls that it left."""
+    """Put the faults that an earlier reading noted first; those that its nulls give rise to are told already."""
     column = columns.get("pred_faults")
-    if column is None or not len(column):
+    if column is None:
         return
     for row, items in enumerate(column.to_pylist()):
         earlier = [(str(item["code"]), str(item["text"])) for item in items or [] if item]
         if earlier:
-            said = {text.split(":", 1)[0] for _, text in earlier}
-            new = [fault for fault in faults[row] if fault[1].split(":", 1)[0] not in said or "null" not in fault[1]]
-            faults[row][:] = earlier + [fault for fault in new if fault not in earlier]
+            said = {_about(fault) for fault in earlier}
+            faults[row][:] = earlier + [fault for fault in faults[row] if _about(fault) not in said]
+
+
+def _about(fault: tuple[str, str]) -> tuple[str, str]:
+    return fault[0], fault[1].split(":", 1)[0]
 
 
 def _flat(column: pa.ChunkedArray) -> pa.Array:
@@ -245,4 +249,4 @@ def _is_masks(kind: pa.DataType) -> bool:
         return False
     size, counts = fields["size"], fields["counts"]
     texts = (pa.types.is_string, pa.types.is_large_string, pa.types.is_binary, pa.types.is_large_binary)
-    return _is_list(size) and bool(pa.types.is_integer(size.value_type)) and any(test(counts) for test in texts)
+    return _is_list(size) and bool(pa.types.is_signed_integer(size.value_type)) and any(test(counts) for test in texts)

@@ -71,7 +71,7 @@ def read_id(value: object) -> int | None:
     number = None
     if isinstance(value, str):
         number = int(value) if re.fullmatch(r"-?[0-9]{1,19}", value) else None
-    elif isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value):
+    elif read_number(value) is not None:
         whole = int(cast("SupportsInt", value))
         number = whole if value == whole else None
     return number if number is not None and -(2**63) <= number < 2**63 else None

@@ -97,7 +97,7 @@ def locate(path: str | os.PathLike[str]) -> Location:
         'out.jsonl'
     """
     try:
-        text = os.fspath(path)
+        text: Any = os.fspath(path)
     except TypeError:
         raise BenchError(f"predictions: expected a path, a URL or a Dataset, found {type(path).__name__}") from None
     if not isinstance(text, str) or not text or "\0" in text:

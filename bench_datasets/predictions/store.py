@@ -13,7 +13,7 @@ from types import TracebackType
 
 import pyarrow as pa
 from datasets import Dataset, DatasetInfo, Features
-from datasets.table import MemoryMappedTable
+from datasets.table import InMemoryTable, MemoryMappedTable
 
 
 class Spool:
@@ -66,7 +66,10 @@ class Spool:
 
     def dataset(self, features: Features) -> Dataset:
         """Everything written, as a Dataset of these features; to be called once, after the `with` block."""
-        return Dataset(MemoryMappedTable(self.table(), self.path), info=DatasetInfo(features=features))
+        table = self.table()
+        # Without rows nothing holds on to the file: such a table travels by value.
+        data = MemoryMappedTable(table, self.path) if table.num_rows else InMemoryTable(table)
+        return Dataset(data, info=DatasetInfo(features=features))
 
 
 class _Mapping(mmap.mmap):
