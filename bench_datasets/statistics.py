@@ -151,8 +151,8 @@ def _intervals(
     return result
 
 
-def percentile_interval(sample: ArrayLike, level: float = 0.95) -> tuple[float, float] | None:
-    """The percentile interval of bootstrap draws; draws where the number is undefined are left out.
+def percentile_interval(sample: ArrayLike) -> tuple[float, float] | None:
+    """The 95 % percentile interval of bootstrap draws; draws where the number is undefined are left out.
 
     Example:
         >>> percentile_interval(np.arange(201.0))
@@ -162,8 +162,7 @@ def percentile_interval(sample: ArrayLike, level: float = 0.95) -> tuple[float, 
     values = values[np.isfinite(values)]
     if not len(values):
         return None
-    tail = (1 - level) / 2
-    low, high = np.quantile(values, [tail, 1 - tail])
+    low, high = np.quantile(values, [0.025, 0.975])
     return float(low), float(high)
 
 
