@@ -45,7 +45,9 @@ def open_text(location: Location) -> Iterator[IO[bytes]]:
             stream.seek(3 if start == codecs.BOM_UTF8 else 0)
             yield stream
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-            raise BenchError(f"{location.shown}: the gzip stream is broken or cut short ({error})") from error
+            raise BenchError(
+                f"{location.shown}: expected a whole gzip stream, found it broken or cut: {error}"
+            ) from error
 
 
 def records(location: Location) -> Iterator[Record]:
@@ -122,7 +124,8 @@ class _ArrayReader:
         self.shown, self.stream = shown, stream
         self.decode = codecs.getincrementaldecoder("utf-8")()
         self.json = json.JSONDecoder()
-        self.text, self.position, self.line, self.column = "", 0, line, 1
+        self.text, self.position = "", 0
+        self.line, self.column, self.told = line, 1, 0  # the place of character number `told`
         self.ended = False
         self._append(start)
 
@@ -168,10 +171,11 @@ class _ArrayReader:
         raise BenchError(f"{self.shown}:{line}: column {column}: expected {expected}, found {found}")
 
     def _place(self) -> tuple[int, int]:
-        before = self.text[: self.position]
-        newline = before.rfind("\n")
-        column = self.column + self.position if newline < 0 else self.position - newline
-        return self.line + before.count("\n"), column
+        newline = self.text.rfind("\n", self.told, self.position)
+        self.line += self.text.count("\n", self.told, self.position)
+        self.column = self.column + self.position - self.told if newline < 0 else self.position - newline
+        self.told = self.position
+        return self.line, self.column
 
     def _more(self) -> bool:
         if self.ended:
@@ -179,8 +183,8 @@ class _ArrayReader:
         if len(self.text) - self.position > MAX_RECORD:
             place = f"{self.shown}:{self._place()[0]}"
             raise BenchError(f"{place}: an object is longer than {MAX_RECORD} characters; split the file")
-        self.line, self.column = self._place()
-        self.text, self.position = self.text[self.position :], 0
+        self._place()
+        self.text, self.position, self.told = self.text[self.position :], 0, 0
         self._append(self.stream.read(max(_CHUNK, len(self.text))))
         return True
 
