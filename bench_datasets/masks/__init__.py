@@ -3,10 +3,9 @@
 from bench_datasets.masks.arrow import list_offsets, list_values
 from bench_datasets.masks.column import MASK_TYPE, MaskColumn
 from bench_datasets.masks.dense import encode_dense, encode_label_map
-from bench_datasets.masks.engine import get_engine, nms_order
+from bench_datasets.masks.engine import available_engines, get_engine, nms_order, using_engine
 from bench_datasets.masks.features import MASK_FEATURE
 from bench_datasets.masks.ops import (
-    boxes,
     group_intersections,
     intersections,
     iou,
@@ -14,7 +13,8 @@ from bench_datasets.masks.ops import (
     pair_intersections,
     pair_iou,
     quotient,
-    union_areas,
+    tube_intersections,
+    union_overlaps,
 )
 from bench_datasets.masks.parse import parse_mask, parse_masks
 from bench_datasets.masks.resize import resize
@@ -26,7 +26,7 @@ __all__ = [
     "MaskColumn",
     "MaskError",
     "Status",
-    "boxes",
+    "available_engines",
     "encode_dense",
     "encode_label_map",
     "get_engine",
@@ -43,5 +43,7 @@ __all__ = [
     "parse_masks",
     "quotient",
     "resize",
-    "union_areas",
+    "tube_intersections",
+    "union_overlaps",
+    "using_engine",
 ]

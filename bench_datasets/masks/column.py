@@ -11,8 +11,10 @@ import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
 from bench_datasets.masks import arrow
+from bench_datasets.masks.decoded import Decoded
+from bench_datasets.masks.engine import get_engine
 from bench_datasets.masks.status import MAX_PIXELS, WORDS, MaskError, Status
-from bench_datasets.masks.varint import Decoded, Runs, decode_counts, encode_counts
+from bench_datasets.masks.varint import Runs, encode_counts
 
 MASK_TYPE = pa.struct([("size", pa.list_(pa.int32(), 2)), ("counts", pa.string())])
 """Arrow type of a mask: `size` [height, width], `counts` COCO's compressed RLE."""
@@ -81,7 +83,7 @@ class MaskColumn:
 
     @classmethod
     def from_runs(cls, runs: Runs, heights: ArrayLike, widths: ArrayLike) -> MaskColumn:
-        """A column of masks given as runs (background first, each mask's summing to its height x width)."""
+        """A column of masks given as sound runs (background first, each mask's summing to its height x width)."""
         data, offsets = encode_counts(runs)
         return cls(data, offsets, np.asarray(heights, np.int64), np.asarray(widths, np.int64))
 
@@ -138,26 +140,32 @@ class MaskColumn:
             self.counted[index],
         )
         if "decoded" in self.__dict__:
-            old = self.decoded
-            run_offsets, run_source = _gather(old.runs.offsets, index)
-            runs = Runs(old.runs.lengths[run_source], run_offsets)
-            new.__dict__["decoded"] = Decoded(old.status[index], runs, old.irregular[index])
+            new.__dict__["decoded"] = self.decoded.take(index)
         return new
 
     # ------------------------------------------------------------------ validation
 
     @cached_property
     def decoded(self) -> Decoded:
-        """What reading every mask gave; unsound masks have a status and no runs."""
+        """What reading every mask gave, once; unsound masks have a status and no runs."""
+        return get_engine().decode(self)
+
+    def readable(self) -> NDArray[np.int64]:
+        """`(n,) int64`, pixels of the masks whose counts are to be read; 0 where their shape forbids it."""
         sized = (self.heights > 0) & (self.widths > 0)
-        large = sized & (np.minimum(self.heights, MAX_PIXELS) * np.minimum(self.widths, MAX_PIXELS) > MAX_PIXELS)
-        readable = sized & ~large & self.present & self.counted
-        result = decode_counts(self.data, self.offsets, np.where(readable, self.pixels, 0))
-        result.status[large] = Status.TOO_LARGE
-        result.status[~self.counted] = Status.NULL_COUNTS
-        result.status[~sized] = Status.BAD_SIZE
-        result.status[~self.present] = Status.NULL
-        return result
+        return np.where(sized & ~self._large() & self.present & self.counted, self.pixels, 0)
+
+    def blame(self, status: NDArray[np.int8]) -> None:
+        """Put into `status` `(n,)` what can be told from the shape alone."""
+        status[self._large()] = Status.TOO_LARGE
+        status[~self.counted] = Status.NULL_COUNTS
+        status[(self.heights <= 0) | (self.widths <= 0)] = Status.BAD_SIZE
+        status[~self.present] = Status.NULL
+
+    def _large(self) -> NDArray[np.bool_]:
+        """Whether there are more than `MAX_PIXELS`, told without the product wrapping around."""
+        height, width = np.minimum(self.heights, MAX_PIXELS), np.minimum(self.widths, MAX_PIXELS)
+        return (height > 0) & (width > 0) & (height * width > MAX_PIXELS)
 
     def problems(self) -> dict[int, str]:
         """What is wrong, by position; empty if every mask is sound.
@@ -202,23 +210,21 @@ class MaskColumn:
         """Every mask's runs, zero-length ones merged. Raises `MaskError` if a mask is unsound."""
         return self.validate().decoded.runs
 
-    @cached_property
-    def intervals(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """Foreground intervals of all masks in column-major pixels: starts, ends (exclusive), offsets `(n + 1,)`."""
-        lengths, offsets = self.runs
-        ends = np.cumsum(lengths)
-        before = np.concatenate([[0], ends])[offsets[:-1]]
-        ends -= np.repeat(before, np.diff(offsets))
-        odd = ((np.arange(len(lengths)) - np.repeat(offsets[:-1], np.diff(offsets))) & 1) == 1
-        last = ends[odd]
-        count = np.diff(offsets) >> 1
-        return last - lengths[odd], last, np.concatenate([[0], np.cumsum(count)])
-
     def areas(self) -> NDArray[np.int64]:
         """`(n,) int64`, foreground pixels. Raises `MaskError` if a mask is unsound."""
-        starts, ends, offsets = self.intervals
-        total: NDArray[np.int64] = np.concatenate([[0], np.cumsum(ends - starts)])
-        return np.diff(total[offsets])
+        return self.validate().decoded.areas
+
+    def boxes(self) -> NDArray[np.int64]:
+        """Each mask's bounding box, `(n, 4) int64`: x, y, width, height in pixels; all 0 for an empty mask.
+
+        Raises:
+            MaskError: a mask is unsound.
+
+        Example:
+            >>> MaskColumn.from_dense([[[0, 0, 0], [0, 1, 1]]]).boxes()
+            array([[1, 1, 2, 1]])
+        """
+        return get_engine().boxes(self.validate())
 
     def rles(self) -> list[dict[str, Any]]:
         """The masks as pycocotools takes them (`counts` as bytes, without zero-length runs).

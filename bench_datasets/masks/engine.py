@@ -2,28 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bench_datasets.masks.column import MaskColumn
+from bench_datasets.masks.status import MaskError
+
+if TYPE_CHECKING:
+    from bench_datasets.masks.column import MaskColumn
+    from bench_datasets.masks.decoded import Decoded
 
 Offsets = NDArray[np.int64]
-Part = tuple[MaskColumn, NDArray[np.int64]]
+Part = tuple["MaskColumn", NDArray[np.int64]]
 """A column and the group `(n,) int64` of each of its masks; -1 for a mask that is in none."""
+
+ENV = "BENCH_DATASETS_ENGINE"
+"""Environment variable that names the engine."""
 
 
 class Engine(Protocol):
     """What an engine does.
 
     Groups are given as offsets `(g + 1,) int64` into a column: group k holds the masks `offsets[k]` to
-    `offsets[k + 1]`, which are all of one size (the callers in `ops` see to it). Columns are validated. Every result
-    is an exact integer, so that engines can be told apart by their speed alone.
+    `offsets[k + 1]`, which are all of one size (the callers in `ops` see to it). But for `decode`, columns are
+    validated. Every result is an exact integer, so that engines can be told apart by their speed alone.
     """
 
     name: str
+
+    def decode(self, column: MaskColumn) -> Decoded:
+        """Read and validate every mask, once."""
+
+    def boxes(self, column: MaskColumn) -> NDArray[np.int64]:
+        """`(n, 4) int64`: x, y, width, height; all 0 for an empty mask."""
 
     def pair_intersections(self, a: MaskColumn, b: MaskColumn) -> NDArray[np.int64]:
         """`(n,) int64`, pixels shared by the aligned masks a[i] and b[i]."""
@@ -36,8 +55,26 @@ class Engine(Protocol):
     def group_nms(self, column: MaskColumn, groups: Offsets, threshold: float) -> NDArray[np.bool_]:
         """`(n,) bool`, which masks greedy non-maximum suppression keeps (see `ops.nms`)."""
 
-    def union_areas(self, parts: Sequence[Part], count: int) -> NDArray[np.int64]:
-        """`(count,) int64`, pixels of the union of each group's masks, over all parts together."""
+    def union_overlaps(self, count: int, a: Part, b: Part) -> tuple[Offsets, Offsets, Offsets]:
+        """Shared pixels, a's pixels and b's pixels of the unions, each `(count,) int64`."""
+
+    def tube_intersections(
+        self,
+        a: MaskColumn,
+        a_frames: Offsets,
+        a_tubes: NDArray[np.int64],
+        b: MaskColumn,
+        b_frames: Offsets,
+        b_tubes: NDArray[np.int64],
+    ) -> NDArray[np.int64]:
+        """`(tubes of a, tubes of b) int64`, shared pixels summed over frames."""
+
+
+_MODULES = {
+    "numba": "bench_datasets.masks.engine_numba",
+    "pycocotools": "bench_datasets.masks.engine_pycocotools",
+}
+_chosen: ContextVar[tuple[str | None, int]] = ContextVar("engine", default=(None, 1))
 
 
 def nms_order(areas: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -45,8 +82,61 @@ def nms_order(areas: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.argsort(areas, kind="stable")[::-1]
 
 
-def get_engine() -> Engine:
-    """The engine in use: pycocotools."""
-    from bench_datasets.masks.engine_pycocotools import ENGINE
+def available_engines() -> tuple[str, ...]:
+    """Names of the engines that can be used here, the fastest first."""
+    return ("numba", "pycocotools") if find_spec("numba") and find_spec(_MODULES["numba"]) else ("pycocotools",)
 
-    return ENGINE
+
+def get_engine(name: str | None = None, threads: int | None = None) -> Engine:
+    """The engine in use.
+
+    Args:
+        name: of an engine; for `None` that of `using_engine`, else of the environment variable
+            `BENCH_DATASETS_ENGINE`, else the fastest there is.
+        threads: how many the numba engine may use; for `None` that of `using_engine`, else 1.
+
+    Raises:
+        MaskError: there is no engine of that name here; the message says what to install.
+
+    Example:
+        >>> get_engine("pycocotools").name
+        'pycocotools'
+    """
+    chosen, count = _chosen.get()
+    wanted = name or chosen or os.environ.get(ENV) or available_engines()[0]
+    return _load(wanted, threads or count)
+
+
+@contextmanager
+def using_engine(name: str | None = None, threads: int = 1) -> Iterator[Engine]:
+    """Use an engine within a block, in this thread or task.
+
+    Args:
+        name: of an engine; `None` for the one that would be in use anyway.
+        threads: how many the numba engine may use.
+
+    Raises:
+        MaskError: there is no engine of that name here, or `threads` is below 1.
+
+    Example:
+        >>> with using_engine("pycocotools") as engine:
+        ...     engine.name
+        'pycocotools'
+    """
+    if threads < 1:
+        raise MaskError(f"threads: expected 1 or more, got {threads}")
+    token = _chosen.set((name or _chosen.get()[0], threads))
+    try:
+        yield get_engine()
+    finally:
+        _chosen.reset(token)
+
+
+@cache
+def _load(name: str, threads: int) -> Engine:
+    if name not in _MODULES:
+        raise MaskError(f"engine: expected one of {', '.join(_MODULES)}, got {name!r}")
+    if name not in available_engines():
+        raise MaskError(f"engine: {name} is not installed; install bench-datasets[fast], or use pycocotools")
+    engine: Engine = import_module(_MODULES[name]).make_engine(threads)
+    return engine

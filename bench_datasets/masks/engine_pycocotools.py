@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -10,7 +9,9 @@ from numpy.typing import NDArray
 from pycocotools import mask as coco
 
 from bench_datasets.masks.column import MaskColumn
+from bench_datasets.masks.decoded import Decoded
 from bench_datasets.masks.engine import Engine, Offsets, Part, nms_order
+from bench_datasets.masks.varint import decode_counts
 
 NMS_BLOCK = 256
 """Candidates compared in one call: bounds the memory of a suppression to a block times what is kept."""
@@ -20,6 +21,29 @@ class PycocotoolsEngine:
     """See `Engine`."""
 
     name = "pycocotools"
+
+    def decode(self, column: MaskColumn) -> Decoded:
+        """By numpy, a cache-full of strings at a time."""
+        runs, status, irregular = decode_counts(column.data, column.offsets, column.readable())
+        column.blame(status)
+        return Decoded.from_runs(runs, status, irregular)
+
+    def boxes(self, column: MaskColumn) -> NDArray[np.int64]:
+        """From the runs: an interval that goes on in the next column touches the bottom and the top."""
+        starts, ends, offsets = column.decoded.intervals
+        result = np.zeros((len(column), 4), np.int64)
+        some = np.flatnonzero(np.diff(offsets))
+        if not len(some):
+            return result
+        first = offsets[:-1][some]
+        height = np.repeat(column.heights, np.diff(offsets))
+        left, right = starts // height, (ends - 1) // height
+        over = left != right
+        top = np.minimum.reduceat(np.where(over, 0, starts - left * height), first)
+        bottom = np.maximum.reduceat(np.where(over, height - 1, ends - 1 - right * height), first)
+        x0, x1 = left[first], right[offsets[1:][some] - 1]
+        result[some] = np.stack([x0, top, x1 - x0 + 1, bottom - top + 1], axis=1)
+        return result
 
     def pair_intersections(self, a: MaskColumn, b: MaskColumn) -> NDArray[np.int64]:
         """`(n,) int64`: the runs of all b side by side on one axis, looked up at the ends of a's runs."""
@@ -39,7 +63,7 @@ class PycocotoolsEngine:
             return np.where(k < 0, 0, sums[at] + inside)
 
         shared: NDArray[np.int64] = np.concatenate([[0], np.cumsum(covered(a_ends) - covered(a_starts))])
-        return np.diff(shared[a.intervals[2]])
+        return np.diff(shared[a.decoded.intervals[2]])
 
     def group_intersections(
         self, a: MaskColumn, a_groups: Offsets, b: MaskColumn, b_groups: Offsets
@@ -77,19 +101,46 @@ class PycocotoolsEngine:
             keep[kept] = True
         return keep
 
-    def union_areas(self, parts: Sequence[Part], count: int) -> NDArray[np.int64]:
-        """All groups' intervals on one axis, sorted once; each adds what reaches beyond the furthest end before it."""
-        reach = 1 + max((int(column.pixels.max()) for column, _ in parts if len(column)), default=0)
-        gathered = [_on_axis(column, group * reach, group >= 0) for column, group in parts]
-        starts, ends = (np.concatenate([part[k] for part in gathered]) for k in (0, 1))
-        if not len(starts):
-            return np.zeros(count, np.int64)
-        order = np.argsort(starts, kind="stable")
-        starts, ends = starts[order], ends[order]
-        before = np.concatenate([[0], np.maximum.accumulate(ends)[:-1]])
-        added = np.concatenate([[0], np.cumsum(np.maximum(ends - np.maximum(starts, before), 0))])
-        bounds = np.searchsorted(starts, np.arange(count + 1) * reach)
-        return np.diff(added[bounds])
+    def union_overlaps(self, count: int, a: Part, b: Part) -> tuple[Offsets, Offsets, Offsets]:
+        """By inclusion and exclusion from three unions."""
+        left, right = _union_areas(count, a), _union_areas(count, b)
+        return left + right - _union_areas(count, a, b), left, right
+
+    def tube_intersections(
+        self,
+        a: MaskColumn,
+        a_frames: Offsets,
+        a_tubes: NDArray[np.int64],
+        b: MaskColumn,
+        b_frames: Offsets,
+        b_tubes: NDArray[np.int64],
+    ) -> NDArray[np.int64]:
+        """One call of pycocotools a frame, added up by tube."""
+        total = np.zeros((int(a_tubes.max(initial=-1)) + 1, int(b_tubes.max(initial=-1)) + 1), np.int64)
+        flat = self.group_intersections(a, a_frames, b, b_frames)
+        columns = np.diff(b_frames)
+        frame = np.repeat(np.arange(len(columns)), np.diff(a_frames))
+        rows = np.repeat(np.arange(len(a)), columns[frame])
+        start = np.concatenate([[0], np.cumsum(columns[frame])])[:-1]
+        others = (
+            np.arange(len(flat)) - np.repeat(start, columns[frame]) + np.repeat(b_frames[:-1][frame], columns[frame])
+        )
+        np.add.at(total, (a_tubes[rows], b_tubes[others]), flat)
+        return total
+
+
+def _union_areas(count: int, *parts: Part) -> NDArray[np.int64]:
+    """All groups' intervals on one axis, sorted once; each adds what reaches beyond the furthest end before it."""
+    reach = 1 + max((int(column.pixels.max()) for column, _ in parts if len(column)), default=0)
+    gathered = [_on_axis(column, group * reach, group >= 0) for column, group in parts]
+    starts, ends = (np.concatenate([part[k] for part in gathered]) for k in (0, 1))
+    if not len(starts):
+        return np.zeros(count, np.int64)
+    order = np.argsort(starts, kind="stable")
+    starts, ends = starts[order], ends[order]
+    before = np.concatenate([[0], np.maximum.accumulate(ends)[:-1]])
+    added: NDArray[np.int64] = np.concatenate([[0], np.cumsum(np.maximum(ends - np.maximum(starts, before), 0))])
+    return np.diff(added[np.searchsorted(starts, np.arange(count + 1) * reach)])
 
 
 def _intersections(
@@ -104,7 +155,7 @@ def _on_axis(
     column: MaskColumn, base: NDArray[np.int64], wanted: NDArray[np.bool_] | None = None
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """The wanted masks' foreground intervals, moved by each mask's base, and the mask each belongs to."""
-    starts, ends, offsets = column.intervals
+    starts, ends, offsets = column.decoded.intervals
     row = np.repeat(np.arange(len(column)), np.diff(offsets))
     if wanted is not None and not wanted.all():
         some = wanted[row]
@@ -112,4 +163,7 @@ def _on_axis(
     return starts + base[row], ends + base[row], row
 
 
-ENGINE: Engine = PycocotoolsEngine()
+def make_engine(threads: int) -> Engine:
+    """The engine; threads would give pycocotools nothing."""
+    del threads
+    return PycocotoolsEngine()

@@ -68,13 +68,7 @@ def group_intersections(a: MaskColumn, a_groups: ArrayLike, b: MaskColumn, b_gro
         MaskError: a mask is unsound, or masks of one group differ in size.
     """
     left, right = _groups(a_groups, a), _groups(b_groups, b)
-    if len(left) != len(right):
-        raise MaskError(f"expected as many groups on both sides, got {len(left) - 1} and {len(right) - 1}")
-    both = (np.diff(left) > 0) & (np.diff(right) > 0)
-    size_of = right[:-1]
-    for column, groups in ((a.validate(), left), (b.validate(), right)):
-        member, group = _members(groups, both)
-        _same_sizes(column, b, member, size_of[group])
+    _check_groups(a, left, b, right)
     return get_engine().group_intersections(a, left, b, right)
 
 
@@ -90,29 +84,30 @@ def iou(a: MaskColumn, b: MaskColumn) -> NDArray[np.float64]:
     return quotient(shared, a.areas()[:, None] + b.areas()[None, :] - shared)
 
 
-def union_areas(count: int, *parts: Part) -> NDArray[np.int64]:
-    """Pixels of the union of each group's masks.
+def union_overlaps(count: int, a: Part, b: Part) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """The unions of two sides, group by group.
 
     Args:
         count: number of groups.
-        parts: columns, each with the group `(n,) int64` of every mask (-1: in none); a group may have masks in several.
+        a: a column and the group `(n,) int64` of each of its masks, rising; -1 for a mask that is in none.
+        b: the other side, likewise.
 
     Returns:
-        `(count,) int64`; 0 for a group without masks.
+        Pixels shared by the two unions, of a's union and of b's union, each `(count,) int64`; 0 where there are none.
 
     Raises:
         MaskError: a mask is unsound, or masks of one group differ in size.
 
     Example:
         >>> masks = MaskColumn.from_dense([[[1, 1, 0]], [[0, 1, 1]], [[0, 0, 1]]])
-        >>> union_areas(2, (masks, np.array([0, 0, 1])))
-        array([3, 1])
+        >>> union_overlaps(1, (masks, np.array([0, 0, -1])), (masks, np.array([-1, -1, 0])))
+        (array([1]), array([3]), array([1]))
     """
     height, width = np.full(count, -1), np.full(count, -1)
-    for column, group in parts:
+    for column, group in (a, b):
         used = group >= 0
         height[group[used]], width[group[used]] = column.validate().heights[used], column.widths[used]
-    for column, group in parts:
+    for column, group in (a, b):
         members = np.flatnonzero(group >= 0)
         own = group[members]
         differ = (column.heights[members] != height[own]) | (column.widths[members] != width[own])
@@ -122,7 +117,42 @@ def union_areas(count: int, *parts: Part) -> NDArray[np.int64]:
                 f"mask {i}: expected the size {height[group[i]]} x {width[group[i]]} of the masks it is united with,"
                 f" found {column.heights[i]} x {column.widths[i]}"
             )
-    return get_engine().union_areas(parts, count)
+    return get_engine().union_overlaps(count, a, b)
+
+
+def tube_intersections(
+    a: MaskColumn, a_frames: ArrayLike, a_tubes: ArrayLike, b: MaskColumn, b_frames: ArrayLike, b_tubes: ArrayLike
+) -> NDArray[np.int64]:
+    """Pixels shared by every pair of tubes, summed over the frames of one video.
+
+    Args:
+        a: n masks, sorted by frame.
+        a_frames: `(f + 1,) int64`, where each frame's masks begin.
+        a_tubes: `(n,) int64`, the tube of each mask, from 0.
+        b: m masks of the same f frames, likewise.
+        b_frames: `(f + 1,) int64`.
+        b_tubes: `(m,) int64`.
+
+    Returns:
+        `(tubes of a, tubes of b) int64`.
+
+    Raises:
+        MaskError: a mask is unsound, or masks of one frame differ in size.
+
+    Example:
+        >>> a = MaskColumn.from_dense([[[1, 1, 0]], [[0, 1, 1]]])
+        >>> tube_intersections(a, [0, 1, 2], [0, 0], a, [0, 1, 2], [0, 1])
+        array([[2, 2]])
+    """
+    left, right = _groups(a_frames, a), _groups(b_frames, b)
+    _check_groups(a, left, b, right)
+    of_a, of_b = np.asarray(a_tubes, np.int64), np.asarray(b_tubes, np.int64)
+    for name, tubes, column in (("a_tubes", of_a, a), ("b_tubes", of_b, b)):
+        if tubes.shape != (len(column),) or (len(tubes) and tubes.min() < 0):
+            raise MaskError(
+                f"{name}: expected the tube of each of {len(column)} masks, from 0; got {tubes.tolist()[:8]}"
+            )
+    return get_engine().tube_intersections(a, left, of_a, b, right, of_b)
 
 
 def nms(column: MaskColumn, groups: ArrayLike, threshold: float = 0.5) -> NDArray[np.bool_]:
@@ -152,35 +182,6 @@ def nms(column: MaskColumn, groups: ArrayLike, threshold: float = 0.5) -> NDArra
     return get_engine().group_nms(column, offsets, threshold)
 
 
-def boxes(column: MaskColumn) -> NDArray[np.int64]:
-    """Each mask's bounding box.
-
-    Returns:
-        `(n, 4) int64`: x, y, width, height in pixels; all 0 for an empty mask.
-
-    Raises:
-        MaskError: a mask is unsound.
-
-    Example:
-        >>> boxes(MaskColumn.from_dense([[[0, 0, 0], [0, 1, 1]]]))
-        array([[1, 1, 2, 1]])
-    """
-    starts, ends, offsets = column.intervals
-    result = np.zeros((len(column), 4), np.int64)
-    some = np.flatnonzero(np.diff(offsets))
-    if not len(some):
-        return result
-    first = offsets[:-1][some]
-    height = np.repeat(column.heights, np.diff(offsets))
-    left, right = starts // height, (ends - 1) // height
-    over = left != right  # an interval that goes on in the next column touches the bottom and the top
-    top = np.minimum.reduceat(np.where(over, 0, starts - left * height), first)
-    bottom = np.maximum.reduceat(np.where(over, height - 1, ends - 1 - right * height), first)
-    x0, x1 = left[first], right[offsets[1:][some] - 1]
-    result[some] = np.stack([x0, top, x1 - x0 + 1, bottom - top + 1], axis=1)
-    return result
-
-
 def _groups(groups: ArrayLike, column: MaskColumn) -> NDArray[np.int64]:
     offsets = np.asarray(groups, np.int64)
     if (
@@ -192,6 +193,16 @@ def _groups(groups: ArrayLike, column: MaskColumn) -> NDArray[np.int64]:
     ):
         raise MaskError(f"groups: expected rising offsets from 0 to {len(column)}, got {offsets.tolist()[:8]}")
     return offsets
+
+
+def _check_groups(a: MaskColumn, left: NDArray[np.int64], b: MaskColumn, right: NDArray[np.int64]) -> None:
+    """As many groups on both sides, sound masks, and one size within each group that has masks on both."""
+    if len(left) != len(right):
+        raise MaskError(f"expected as many groups on both sides, got {len(left) - 1} and {len(right) - 1}")
+    both = (np.diff(left) > 0) & (np.diff(right) > 0)
+    for column, groups in ((a.validate(), left), (b.validate(), right)):
+        member, group = _members(groups, both)
+        _same_sizes(column, b, member, right[:-1][group])
 
 
 def _members(groups: NDArray[np.int64], wanted: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

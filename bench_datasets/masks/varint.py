@@ -29,21 +29,9 @@ class Runs(NamedTuple):
     offsets: NDArray[np.int64]
 
 
-class Decoded(NamedTuple):
-    """What reading a column gave.
-
-    Attributes:
-        status: `(n,) int8`, a `Status` a mask.
-        runs: the runs; none for a mask that is not `Status.OK`.
-        irregular: `(n,) bool`, sound masks whose string had zero-length runs (compiled code must not see it).
-    """
-
-    status: NDArray[np.int8]
-    runs: Runs
-    irregular: NDArray[np.bool_]
-
-
-def decode_counts(data: NDArray[np.uint8], offsets: NDArray[np.int64], pixels: NDArray[np.int64]) -> Decoded:
+def decode_counts(
+    data: NDArray[np.uint8], offsets: NDArray[np.int64], pixels: NDArray[np.int64]
+) -> tuple[Runs, NDArray[np.int8], NDArray[np.bool_]]:
     """Read and validate n strings.
 
     Args:
@@ -51,9 +39,13 @@ def decode_counts(data: NDArray[np.uint8], offsets: NDArray[np.int64], pixels: N
         offsets: `(n + 1,) int64` into `data`.
         pixels: `(n,) int64`, height x width of each mask; below 1 for a mask that is not to be read.
 
+    Returns:
+        The runs (none for a mask that is not `Status.OK`), `(n,) int8` a `Status` a mask, and `(n,) bool` which sound
+        masks had zero-length runs.
+
     Example:
         >>> text = np.frombuffer(b"d0n0b1", np.uint8)
-        >>> decode_counts(text, np.array([0, 6]), np.array([100])).runs.lengths
+        >>> decode_counts(text, np.array([0, 6]), np.array([100]))[0].lengths
         array([20, 30, 50])
     """
     n = len(pixels)
@@ -74,7 +66,7 @@ def decode_counts(data: NDArray[np.uint8], offsets: NDArray[np.int64], pixels: N
     run_offsets = np.zeros(n + 1, np.int64)
     np.cumsum(counts, out=run_offsets[1:])
     flat = np.concatenate(lengths) if lengths else np.zeros(0, np.int64)
-    return Decoded(status, Runs(flat, run_offsets), irregular)
+    return Runs(flat, run_offsets), status, irregular
 
 
 def _decode_chunk(

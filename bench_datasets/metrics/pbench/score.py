@@ -12,13 +12,12 @@ from numpy.typing import NDArray
 from bench_datasets.faults import Fault, FaultError
 from bench_datasets.masks import (
     MaskColumn,
-    boxes,
     group_intersections,
     nms,
     nms_order,
     quotient,
     resize,
-    union_areas,
+    union_overlaps,
 )
 from bench_datasets.metrics.hashes import row_hashes
 from bench_datasets.metrics.matching import assign
@@ -179,7 +178,7 @@ def _measure(rows: Rows, protocol: Protocol) -> dict[str, tuple[list[Any], Any]]
         compared if protocol.without_truth == "left_out" or protocol.row_score == "f1" else np.ones(len(row), np.bool_)
     )
     in_union = in_union & clean
-    pixels = _unions((predicted, np.where(in_union, row, -1)), (true, true_row), n)
+    pixels = union_overlaps(n, (predicted, np.where(in_union, row, -1)), (true, true_row))
 
     shared = group_intersections(predicted, groups, true, rows.true.groups)
     predicted_area, true_area = predicted.areas(), true.areas()
@@ -238,17 +237,9 @@ def _suppress(predicted: MaskColumn, row: NDArray[np.int64], compared: NDArray[n
     return keep
 
 
-def _unions(
-    predicted: tuple[MaskColumn, NDArray[np.int64]], true: tuple[MaskColumn, NDArray[np.int64]], n: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Shared pixels, the predictions' pixels and the truth's pixels of each row's unions."""
-    left, right = union_areas(n, predicted), union_areas(n, true)
-    return left + right - union_areas(n, predicted, true), left, right
-
-
 def _middles(masks: MaskColumn) -> NDArray[np.float64]:
     """`(m, 2) float64`, the middle x, y of each mask's box in pixels; NaN for an empty mask."""
-    box = boxes(masks).astype(np.float64)
+    box = masks.boxes().astype(np.float64)
     middle = box[:, :2] + box[:, 2:] / 2
     middle[box[:, 2] == 0] = np.nan
     return middle
