@@ -70,7 +70,7 @@ def read_predictions(benchmark: str, path: Predictions, *, format: str | None = 
             for batch in _batches(module, path, given, format):
                 spool.write(batch)
         return spool.dataset(module.FEATURES)
-    except BenchError:
+    except (BenchError, ImportError, MemoryError):  # the last two are no matter of the input
         raise
     except Exception as error:  # whatever a broken file or a file system raises
         raise BenchError(

@@ -86,7 +86,7 @@ def first_record(location: Location) -> dict[str, Any] | None:
 def _object(shown: str, number: int, line: bytes) -> dict[str, Any]:
     place = f"{shown}:{number}"
     try:
-        value = json.loads(line.decode("utf-8"))
+        value = json.loads(line.decode("utf-8").rstrip("\r\n"))
     except UnicodeDecodeError as error:
         found = f"byte 0x{line[error.start]:02x} at column {error.start + 1}"
         raise BenchError(f"{place}: expected UTF-8 text, found {found}") from None

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from datasets import ClassLabel, Dataset, Features, Value, concatenate_datasets, load_dataset
 
+import bench_datasets  # noqa: F401  (registers the builder)
 from bench_datasets.benchmarks import PBENCH_LEVELS
 from bench_datasets.faults import BenchError
 from bench_datasets.predictions import CheckReport, check, read_predictions
@@ -173,3 +174,10 @@ def test_the_real_files(shared: Path) -> None:
     assert found.ok
     assert (found.rows, found.masks) == (17, sum(map(len, read_predictions("pbench", predictions)["pred_masks"])))
     assert set(counts(found.warnings)) == {"no_masks", "empty_mask"}
+
+
+def test_the_builders_truth(shared: Path) -> None:
+    whole = load_dataset("pbench", split="test", data_dir=str(shared / "data/pbench_mini"))
+    found = check("pbench", shared / "data/predictions_a/pbench.jsonl", whole)
+    assert (found.ok, found.rows) == (True, len(whole))
+    assert all(fault.key in whole["key"][:] for group in found.warnings for fault in group.examples)
