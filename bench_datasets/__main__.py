@@ -1,0 +1,6 @@
+"""`python -m bench_datasets`: the command line."""
+
+from bench_datasets.cli import main
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,95 @@
+"""The commands put together: global options, and how a run ends.
+
+Exit codes: 0 done, 1 bad input (one line `error: ...` on stderr), 2 bad usage, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import errno
+import sys
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from bench_datasets import __version__
+from bench_datasets.cli import check, demo, info, score
+from bench_datasets.cli.screen import Settings, complain, last_words, settle
+
+_GLOBAL = ("--debug", "--verbose")
+
+
+class Commands(TyperGroup):
+    """The group of commands: global flags may stand anywhere, and what goes wrong ends as one line."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Take global flags from behind the command, too."""
+        end = args.index("--") if "--" in args else len(args)
+        flags = [arg for arg in args[:end] if arg in _GLOBAL]
+        rest = [arg for arg in args[:end] if arg not in _GLOBAL]
+        return super().parse_args(ctx, [*dict.fromkeys(flags), *rest, *args[end:]])
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run a command."""
+        debug = bool(ctx.params.get("debug"))
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            if debug:
+                raise
+            complain("interrupted")
+            raise typer.Exit(130) from None
+        except Exception as error:
+            usage = type(error).__module__.split(".")[0] in ("click", "typer")
+            if debug or usage or (isinstance(error, OSError) and error.errno == errno.EPIPE):
+                raise
+            complain(f"error: {last_words(error)}")
+            raise typer.Exit(1) from None
+
+
+app = typer.Typer(
+    name="bench-datasets",
+    cls=Commands,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"bench-datasets {__version__}")
+        raise typer.Exit
+
+
+@app.callback(epilog="Exit codes: 0 done, 1 bad input, 2 bad usage. Try it without any data: bench-datasets demo")
+def _settings(
+    debug: Annotated[bool, typer.Option("--debug", help="Show the whole traceback of an error.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", help="Let libraries show their progress and warnings.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and leave.", callback=_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Score models on referring-segmentation and video-scene-graph benchmarks."""
+    settle(Settings(debug=debug, verbose=verbose))
+
+
+app.command("demo")(demo.demo)
+app.command("info")(info.info)
+app.command("check")(check.check)
+app.command("score")(score.score)
+
+
+def main(args: Sequence[str] | None = None) -> None:
+    """Run the command line and leave with its exit code.
+
+    Args:
+        args: the arguments; those of the process for None.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):  # what a terminal's encoding lacks is escaped
+            stream.reconfigure(errors="backslashreplace")
+    app(args=None if args is None else list(args), prog_name="bench-datasets")

@@ -1,0 +1,82 @@
+"""`check`: everything that is wrong with predictions, in one pass, before any scoring."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from bench_datasets.cli import choices
+from bench_datasets.cli.screen import clean, echo, out, remark, working
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from bench_datasets.predictions import CheckReport
+
+
+def check(
+    benchmark: choices.BenchmarkName,
+    predictions: choices.Predictions,
+    data: choices.Data = None,
+    split: choices.Split = "test",
+    format: choices.Format = None,
+    as_json: choices.Json = False,
+) -> None:
+    """Say everything that is wrong with predictions, and what is merely odd. Exit code 1 if scoring would stop.
+
+    Example: bench-datasets check pbench --data sample --predictions out.jsonl
+    """
+    wanted, level = choices.split_of(benchmark, split)
+    kind = choices.format_of(benchmark, format)
+    report = _report(benchmark, predictions, data, wanted, level, kind)
+    if as_json:
+        echo(report.to_json())
+    else:
+        _show(out(), report)
+    if not report.ok:
+        raise typer.Exit(1)
+
+
+def _report(
+    benchmark: str, predictions: str, data: str | None, split: str, level: str | None, kind: str | None
+) -> CheckReport:
+    import bench_datasets.predictions as ours
+    from bench_datasets.builders.sources import SourceUnreachableError
+    from bench_datasets.cli.score import part_of
+    from bench_datasets.faults import FaultError
+
+    answers: Any
+    try:
+        with working("reading the predictions"):
+            answers = ours.read_predictions(benchmark, predictions, format=kind)
+    except FaultError:
+        return ours.check(benchmark, predictions)  # the report says what the fault is
+    truth: Any = None
+    try:
+        with working("reading the truth"):
+            truth, answers = part_of(benchmark, answers, data, split, level)
+    except SourceUnreachableError:
+        if data is not None:
+            raise
+        remark("the truth is out of reach: unknown, missing and resized rows go unseen; name it with --data")
+    with working("checking"):
+        return ours.check(benchmark, answers, truth)
+
+
+def _show(console: Console, report: CheckReport) -> None:
+    from rich.padding import Padding
+    from rich.text import Text
+
+    state = ("ok", "bold green") if report.ok else ("not ok", "bold red")
+    head = f"{report.benchmark}: {report.rows:,} predictions, {report.masks:,} masks: "
+    console.print(Text.assemble(head, state), soft_wrap=True)
+    for title, style, groups in (("error", "red", report.errors), ("warning", "yellow", report.warnings)):
+        for group in groups:
+            name = (f"{title} {group.code}", f"bold {style}")
+            console.print(Text.assemble(name, f" ({group.count:,}): {group.advice}"))
+            lines = [Text.assemble((clean(fault.key), "bold"), f": {clean(fault.text)}") for fault in group.examples]
+            if group.count > len(lines):
+                lines.append(Text(f"and {group.count - len(lines):,} more", style="dim"))
+            for line in lines:
+                console.print(Padding(line, (0, 0, 0, 4)))

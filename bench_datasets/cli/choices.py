@@ -1,0 +1,135 @@
+"""Values that options take: checked before anything is read, with the nearest name where one was misspelt."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from typing import Annotated, Any
+
+import typer
+
+from bench_datasets.benchmarks import BENCHMARKS
+from bench_datasets.metrics.options import MISSING, ON_FAULT
+
+
+def one_of(value: str, allowed: Iterable[str], hint: str) -> str:
+    """The value, if it is allowed.
+
+    Args:
+        value: what was given.
+        allowed: what may be.
+        hint: the option's name.
+
+    Raises:
+        typer.BadParameter: it is none of those; the message says which is nearest.
+
+    Example:
+        >>> one_of("card", ["released", "card"], "--protocol")
+        'card'
+    """
+    names = list(allowed)
+    if value in names:
+        return value
+    near = difflib.get_close_matches(value.lower(), names, n=1, cutoff=0.5)
+    guess = f" Did you mean {near[0]!r}?" if near else ""
+    raise typer.BadParameter(f"{value!r} is none of {', '.join(names)}.{guess}", param_hint=f"'{hint}'")
+
+
+def _benchmark(value: str) -> str:
+    return one_of(value, BENCHMARKS, "BENCHMARK")
+
+
+def _missing(value: str) -> str:
+    return one_of(value, MISSING, "--missing")
+
+
+def _on_fault(value: str) -> str:
+    return one_of(value, ON_FAULT, "--on-fault")
+
+
+def protocol_of(benchmark: str, value: str | None) -> str:
+    """The protocol's name, the benchmark's default for None."""
+    names = BENCHMARKS[benchmark].protocols
+    return names[0] if value is None else one_of(value, names, "--protocol")
+
+
+def split_of(benchmark: str, value: str) -> tuple[str, str | None]:
+    """The split to load and the part (PBench: the level) to keep, or None for all."""
+    base, bracket, rest = value.partition("[")
+    parts = tuple(BENCHMARKS[benchmark].source.rows)
+    one_of(base, ("test", *parts), "--split")
+    if base == "test":
+        return value, None
+    if bracket:
+        raise typer.BadParameter(f"{base!r} takes no [{rest}; take rows with --limit", param_hint="'--split'")
+    return "test", base
+
+
+def format_of(benchmark: str, value: str | None) -> str | None:
+    """The format's name, or None for one that is to be recognised."""
+    if value is None:
+        return None
+    from bench_datasets.predictions.read import module_of
+
+    return one_of(value, module_of(benchmark).READERS, "--format")
+
+
+def _data(value: str | None) -> str | None:
+    if value == "":
+        raise typer.BadParameter("expected a folder, a URL or 'sample', got nothing", param_hint="'--data'")
+    return value
+
+
+BenchmarkName = Annotated[
+    str,
+    typer.Argument(metavar="BENCHMARK", callback=_benchmark, help=f"Which benchmark: {', '.join(BENCHMARKS)}."),
+]
+Data = Annotated[
+    str | None,
+    typer.Option(
+        "--data",
+        metavar="D",
+        callback=_data,
+        help="Where the truth is: a folder, any fsspec URL, hf://datasets/ORG/NAME, or 'sample' for the built-in one."
+        " By default the environment's, or the published one.",
+    ),
+]
+Predictions = Annotated[
+    str,
+    typer.Option("--predictions", metavar="P", help="The model's output: a file or folder in any format, or a URL."),
+]
+Split = Annotated[str, typer.Option("--split", metavar="S", help="'test', or one part of it (level_0, ..., dense).")]
+Missing = Annotated[
+    str,
+    typer.Option(
+        "--missing",
+        metavar="|".join(MISSING),
+        callback=_missing,
+        help="A row without prediction: an error, or an empty answer.",
+    ),
+]
+OnFault = Annotated[
+    str,
+    typer.Option(
+        "--on-fault",
+        metavar="|".join(ON_FAULT),
+        callback=_on_fault,
+        help="A faulty row: stop there, or leave it out, count it, and call the result not comparable.",
+    ),
+]
+Format = Annotated[
+    str | None,
+    typer.Option(
+        "--format",
+        metavar="F",
+        help="The predictions' format, where it is not to be recognised: jsonl, falcon, coco, ...",
+    ),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+
+
+def flat_columns(schema: Any) -> list[str]:
+    """The names of an Arrow schema's columns that hold one value a row."""
+    import pyarrow as pa
+
+    return [field.name for field in schema if not pa.types.is_nested(field.type)]

@@ -1,0 +1,144 @@
+"""`info`: what a benchmark is, and what a copy of it holds."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from bench_datasets.benchmarks import get_benchmark
+from bench_datasets.cli import choices
+from bench_datasets.cli.screen import echo, out, working
+from bench_datasets.faults import FAULTS
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+EXAMPLES = 3
+"""Keys that are named with each fault."""
+
+
+def info(benchmark: choices.BenchmarkName, data: choices.Data = None, as_json: choices.Json = False) -> None:
+    """Say what a benchmark is: its source, terms, protocols, rows, faults and content hash. Reads label columns alone.
+
+    Example: bench-datasets info pbench --data sample
+    """
+    with working("reading the truth"):
+        found = facts(benchmark, data)
+    if as_json:
+        echo(json.dumps(found, indent=2, ensure_ascii=False))
+    else:
+        _show(out(), found)
+
+
+def facts(benchmark: str, data: str | None = None) -> dict[str, Any]:
+    """What `info` tells, as plain values.
+
+    The rows are scored against no predictions: that validates every mask of the truth, and makes the same counts and
+    hashes as any scoring does.
+
+    Raises:
+        BenchError: the truth cannot be read.
+    """
+    from datasets import Dataset
+
+    from bench_datasets.builders import open_truth, provenance
+    from bench_datasets.metrics.scoring import score
+    from bench_datasets.metrics.summarizing import summarize
+    from bench_datasets.predictions.read import module_of
+
+    entry = get_benchmark(benchmark)
+    metric = entry.metric_module()
+    truth = open_truth(benchmark, data)
+    source = provenance(truth) or {}
+    features = module_of(benchmark).FEATURES
+    nothing = Dataset(features.arrow_schema.empty_table())
+    scores = score(benchmark, truth, nothing, missing="empty", on_fault="skip-and-report")
+    result = summarize(benchmark, scores, draws=0)
+    levels, counts = scores["level"], scores["true_count"]
+    read = Counter(levels)
+    parts = {
+        level: {
+            "rows": read[level],
+            "published": entry.source.rows.get(level),
+            "masks": sum(n for n, at in zip(counts, levels, strict=True) if at == level),
+            "without_truth": sum(n == 0 for n, at in zip(counts, levels, strict=True) if at == level),
+        }
+        for level in (*entry.source.rows, *sorted(set(read) - set(entry.source.rows)))
+    }
+    return {
+        "benchmark": benchmark,
+        "title": entry.title,
+        "source": source.get("source"),
+        "revision": source.get("revision"),
+        "licence": entry.source.licence,
+        "citation": entry.citation,
+        "protocols": [
+            {
+                "name": name,
+                "version": protocol.version,
+                "default": name == entry.protocols[0],
+                "meaning": protocol.meaning,
+                "comparable_to": protocol.comparable_to,
+            }
+            for name, protocol in metric.PROTOCOLS.items()
+        ],
+        "rows": {"read": len(scores), "published": sum(entry.source.rows.values()), "by_level": parts},
+        "truth_masks": {part.value: _rows_of(part.metrics) for part in result.slices if part.by == "count"},
+        "faults": {
+            code: {**fault, "examples": fault["examples"][:EXAMPLES], "meaning": FAULTS[code].meaning}
+            for code, fault in result.faults.items()
+        },
+        "content_sha256": result.dataset["content_sha256"],
+    }
+
+
+def _rows_of(metrics: dict[str, Any]) -> int:
+    return max((int(metric.n) for metric in metrics.values()), default=0)
+
+
+def _show(console: Console, found: dict[str, Any]) -> None:
+    from rich.text import Text
+
+    from bench_datasets.cli.screen import clean
+    from bench_datasets.cli.tables import faults_table, new_table, plain_table, show_table
+    from bench_datasets.results_view import Grid
+
+    console.print(Text(found["title"], style="bold"))
+    revision = f" at {found['revision']}" if found["revision"] else ""
+    for name, text in (
+        ("source", f"{found['source']}{revision}"),
+        ("licence", found["licence"]),
+        ("content", f"sha256 {found['content_sha256']}"),
+        ("cite", found["citation"]),
+    ):
+        console.print(Text.assemble((f"{name:8} ", "dim"), clean(text)), soft_wrap=True)
+    table = new_table("protocols", ["protocol", "version", "meaning", "comparable to"], left=(0, 1, 2, 3))
+    for protocol in found["protocols"]:
+        called = Text(protocol["name"], style="bold" if protocol["default"] else "")
+        called.append(" (default)" if protocol["default"] else "", style="dim")
+        table.add_row(
+            called, protocol["version"], protocol["meaning"], protocol["comparable_to"] or "nothing published"
+        )
+    show_table(console, table)
+    parts = found["rows"]["by_level"]
+    heads = ["level", "rows", "published", "masks", "without truth"]
+    rows = [
+        [level, *(f"{part[name]:,}" if part[name] is not None else "-" for name in list(part))]
+        for level, part in parts.items()
+    ]
+    total = ["all", f"{found['rows']['read']:,}", f"{found['rows']['published']:,}"]
+    total += [f"{sum(part[name] for part in parts.values()):,}" for name in ("masks", "without_truth")]
+    show_table(console, plain_table(console, Grid("rows", heads, [*rows, total])))
+    spread = found["truth_masks"]
+    grid = Grid("rows by number of truth masks", list(spread), [[f"{n:,}" for n in spread.values()]])
+    show_table(console, plain_table(console, grid, left=()))
+    faults = [
+        [code, f"{fault['count']:,}", f"{', '.join(fault['examples'])}: {fault['meaning']}"]
+        for code, fault in found["faults"].items()
+    ]
+    if faults:
+        show_table(console, faults_table(Grid("faults", ["fault", "rows", "for example"], faults)))
+    else:
+        console.print()
+        console.print(Text("no faults", style="green"))

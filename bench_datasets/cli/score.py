@@ -1,0 +1,153 @@
+"""`score`: a model's predictions against the truth, and the two files of a run."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from bench_datasets.benchmarks import get_benchmark
+from bench_datasets.cli import choices
+from bench_datasets.cli.screen import echo, out, progress, working
+from bench_datasets.faults import BenchError
+
+
+def score(
+    benchmark: choices.BenchmarkName,
+    predictions: choices.Predictions,
+    data: choices.Data = None,
+    split: choices.Split = "test",
+    protocol: Annotated[
+        str | None, typer.Option("--protocol", metavar="X", help="How to score; `info` lists them.")
+    ] = None,
+    folder: Annotated[
+        str | None,
+        typer.Option("--out", metavar="DIR", help="Write scores.parquet and result.json there; else only print."),
+    ] = None,
+    missing: choices.Missing = "error",
+    on_fault: choices.OnFault = "stop",
+    limit: Annotated[
+        int | None, typer.Option("--limit", metavar="N", min=1, help="Score N rows only; the result is then partial.")
+    ] = None,
+    by: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--by",
+            metavar="COLUMN",
+            help="Numbers for each value of it, too; with --limit, N rows of each. Repeatable.",
+        ),
+    ] = None,
+    draws: Annotated[
+        int, typer.Option("--draws", metavar="N", min=0, help="Bootstrap draws; 0 for no intervals.")
+    ] = 10_000,
+    seed: Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Of the bootstrap.")] = 0,
+    num_proc: Annotated[
+        int | None, typer.Option("--num-proc", metavar="N", min=1, help="Processes to score with.")
+    ] = None,
+    stream: Annotated[bool, typer.Option("--stream", help="Stream the truth; no cache is built.")] = False,
+    format: choices.Format = None,
+    as_json: choices.Json = False,
+) -> None:
+    """Score predictions. Reads label columns alone: no image is fetched to make a number.
+
+    Example: bench-datasets score pbench --data sample --predictions out.jsonl --out run
+    """
+    from bench_datasets.metrics import scoring
+    from bench_datasets.metrics.files import write_run
+    from bench_datasets.metrics.summarizing import summarize
+    from bench_datasets.predictions import read_predictions
+
+    chosen = choices.protocol_of(benchmark, protocol)
+    kind = choices.format_of(benchmark, format)
+    wanted, level = choices.split_of(benchmark, split)
+    columns = list(dict.fromkeys(by or ()))
+    sliced = _slices(benchmark, columns, limited=limit is not None)
+    if folder is not None:
+        _writable(Path(folder))
+    with working("reading the predictions"):
+        answers = read_predictions(benchmark, predictions, format=kind)
+    with working("reading the truth"):
+        truth, answers = part_of(benchmark, answers, data, wanted, level, limit, columns, stream=stream)
+    with progress():
+        scores = scoring.score(benchmark, truth, answers, chosen, missing=missing, on_fault=on_fault, num_proc=num_proc)
+    with working("summing up"):
+        result = summarize(benchmark, scores, by=sliced, draws=draws, seed=seed)
+    files = write_run(scores, result, folder) if folder is not None else ()
+    if as_json:
+        echo(result.to_json())
+        return
+    from rich.text import Text
+
+    from bench_datasets.cli.tables import show_result
+
+    console = out()
+    show_result(console, result)
+    for file in files:
+        console.print(Text(f"wrote {file}"), soft_wrap=True)
+
+
+def part_of(
+    benchmark: str,
+    answers: Any,
+    data: str | None,
+    split: str,
+    level: str | None,
+    limit: int | None = None,
+    by: Sequence[str] = (),
+    *,
+    stream: bool = False,
+) -> tuple[Any, Any]:
+    """The truth rows that were asked for and the predictions for them.
+
+    Args:
+        benchmark: its name.
+        answers: all predictions.
+        data: the truth's root.
+        split: of the builder.
+        level: the one part of the split that is wanted, or None.
+        limit: rows to take, or None.
+        by: columns by whose values they are taken.
+        stream: whether to stream the truth.
+    """
+    from bench_datasets.builders import open_truth
+    from bench_datasets.cli.part import restrict, take
+
+    truth = open_truth(benchmark, data, split=split, streaming=stream)
+    if level is None and limit is None:
+        return truth, answers
+    if limit is not None:
+        metric = get_benchmark(benchmark).metric_module()
+        names = [name for name in choices.flat_columns(truth.features.arrow_schema) if name in metric.LABEL_COLUMNS]
+        for column in by:
+            choices.one_of(column, names, "--by")
+    part = take(truth, get_benchmark(benchmark).metric_module(), level=level, limit=limit, by=by if limit else ())
+    return part.rows, restrict(answers, part)
+
+
+def _slices(benchmark: str, by: Sequence[str], *, limited: bool) -> list[str]:
+    """The columns to slice the result by; with a limit, columns of the truth that no score row has are left out."""
+    from bench_datasets.metrics.scoring import score_features
+
+    names = ["count", "position", *choices.flat_columns(score_features(benchmark).arrow_schema)]
+    if not limited:
+        for column in by:
+            choices.one_of(column, names, "--by")
+    return [column for column in by if column in names]
+
+
+def _writable(folder: Path) -> None:
+    """Make the folder now, so that nothing is scored for a place that cannot be written.
+
+    Raises:
+        BenchError: it is a file.
+        OSError: it cannot be made or written.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise BenchError(f"--out: expected a folder, found the file {folder}")
+    folder.mkdir(parents=True, exist_ok=True)
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(folder))

@@ -1,0 +1,122 @@
+"""What is seen: results on stdout, words about the work on stderr, colour and progress on terminals alone."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import sys
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from rich.console import Console
+from rich.text import Text
+
+from bench_datasets.faults import BenchError
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The global options.
+
+    Attributes:
+        debug: show tracebacks.
+        verbose: let libraries print their progress and warnings.
+    """
+
+    debug: bool = False
+    verbose: bool = False
+
+
+_state = {"settings": Settings()}
+
+
+def settle(settings: Settings) -> None:
+    """Keep the global options and, unless they say otherwise, the libraries' own output down."""
+    _state["settings"] = settings
+    if settings.verbose:
+        return
+    import datasets
+
+    datasets.utils.disable_progress_bars()
+    datasets.utils.logging.set_verbosity_error()
+    # What builders warn of stands in the rows' faults, which every command shows.
+    logging.getLogger("bench_datasets").setLevel(logging.ERROR)
+    warnings.simplefilter("ignore")
+
+
+def out() -> Console:
+    """The console for results."""
+    return Console(highlight=False, emoji=False)
+
+
+def err() -> Console:
+    """The console for everything else."""
+    return Console(stderr=True, highlight=False, emoji=False)
+
+
+def complain(text: str) -> None:
+    """One red line on stderr."""
+    err().print(Text(clean(text), style="bold red"), soft_wrap=True)
+
+
+def remark(text: str) -> None:
+    """One line about the work on stderr."""
+    err().print(Text(clean(text), style="yellow"), soft_wrap=True)
+
+
+@contextlib.contextmanager
+def working(text: str) -> Iterator[None]:
+    """Say on the terminal what is being done, for as long as it takes."""
+    console = err()
+    if not console.is_terminal or _state["settings"].verbose:
+        yield
+        return
+    with console.status(Text(text)):
+        yield
+
+
+@contextlib.contextmanager
+def progress() -> Iterator[None]:
+    """Let a progress bar show, where stderr is a terminal."""
+    import datasets
+
+    if not err().is_terminal or "HF_DATASETS_DISABLE_PROGRESS_BARS" in os.environ or _state["settings"].verbose:
+        yield
+        return
+    datasets.utils.enable_progress_bars()
+    try:
+        yield
+    finally:
+        datasets.utils.disable_progress_bars()
+
+
+def clean(text: str) -> str:
+    r"""Text that can do a terminal no harm: one line, control characters escaped.
+
+    Example:
+        >>> clean("a\nb\x1b[2J")
+        'a b\\x1b[2J'
+    """
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in " ".join(text.split()))
+
+
+def last_words(error: BaseException) -> str:
+    """An error as one line: ours as it is, the system's with the file's name, any other with its kind."""
+    found = error
+    while not isinstance(found, BenchError | OSError) and found.__cause__ is not None:
+        found = found.__cause__  # `datasets` wraps what goes wrong in a build
+    if isinstance(found, OSError) and not isinstance(found, BenchError) and found.strerror:
+        return f"{found.filename}: {found.strerror}" if found.filename else found.strerror
+    text = str(found).strip() or "no message"
+    if isinstance(found, BenchError):
+        sourceless = type(found).__name__ in ("SourceNotFoundError", "SourceUnreachableError")
+        return f"{text} On the command line: --data with a folder, a URL or sample." if sourceless else text
+    return f"{type(found).__name__}: {text} (--debug shows where)"
+
+
+def echo(text: str) -> None:
+    """Print text for machines on stdout, as it is."""
+    sys.stdout.write(text if text.endswith("\n") else text + "\n")
+    sys.stdout.flush()

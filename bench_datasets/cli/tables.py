@@ -1,0 +1,168 @@
+"""Results on a terminal: the grids of `results_view` as tables that fit its width."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from bench_datasets.cli.screen import clean
+from bench_datasets.results import Metric, Result
+from bench_datasets.results_view import MEANS, NOTE, Grid, caption, grids, headline, show, verdict
+
+
+def show_result(console: Console, result: Result) -> None:
+    """Print a result: what it is, its headline, what it compares with, its faults, then every number."""
+    console.print(Text(caption(result), style="dim"), soft_wrap=True)
+    console.print(Text(headline(result), style="bold"), soft_wrap=True)
+    for line in verdict(result):
+        style = "green" if line.startswith("comparable to published") else "yellow" if _weak(line) else ""
+        console.print(Text(line, style=style), soft_wrap=True)
+    main, *rest = grids(result)
+    rest.sort(key=lambda grid: grid.title != "faults")
+    if rest and rest[0].title == "faults":
+        show_table(console, faults_table(rest.pop(0)))
+    show_table(console, _numbers(console, main, result))
+    for grid in rest:
+        show_table(console, plain_table(console, grid))
+    console.print()
+    console.print(Text(NOTE, style="dim"), soft_wrap=True)
+
+
+def _weak(line: str) -> bool:
+    return line.startswith("comparable to no") or "partial" in line or "without prediction" in line
+
+
+def show_table(console: Console, table: Table) -> None:
+    """Print a table below an empty line; its title never wraps at the table's own width."""
+    console.print()
+    if table.title:
+        console.print(table.title, soft_wrap=True)
+    table.title = None
+    console.print(table)
+
+
+def new_table(title: str, head: Sequence[str], *, gap: int = 2, left: Sequence[int] = (0,)) -> Table:
+    """An empty table without frame.
+
+    Args:
+        title: what stands above it, or nothing.
+        head: the columns' heads.
+        gap: spaces between columns, at least 1.
+        left: positions of columns that are set to the left; the others are numbers.
+    """
+    table = Table(
+        title=Text(title, style="bold") if title else None,
+        box=box.SIMPLE_HEAD,
+        show_edge=False,
+        pad_edge=False,
+        padding=(0, gap - 1, 0, 0),
+        header_style="dim",
+        border_style="dim",
+    )
+    for i, name in enumerate(head):
+        table.add_column(Text(clean(name)), justify="left" if i in left else "right", overflow="fold")
+    return table
+
+
+def plain_table(console: Console, grid: Grid, *, left: Sequence[int] = (0,)) -> Table:
+    """A grid as a table, closer together on a narrow terminal."""
+    tables = [new_table(grid.title, grid.head, gap=gap, left=left) for gap in (2, 1)]
+    for table in tables:
+        for row in grid.rows:
+            table.add_row(*(Text(clean(cell)) for cell in row))
+    return fitting(console, tables)
+
+
+def faults_table(grid: Grid) -> Table:
+    """The grid of faults: code, how many, some keys."""
+    table = new_table(grid.title, grid.head, left=(0, 2))
+    for code, count, examples in grid.rows:
+        table.add_row(Text(clean(code), style="yellow"), count, Text(clean(examples)))
+    return table
+
+
+def fitting(console: Console, tables: Sequence[Table]) -> Table:
+    """The first of several tables that fits the console; the last if none does."""
+    for table in tables[:-1]:
+        if console.measure(table).minimum <= console.width and _width(console, table) <= console.width:
+            return table
+    return tables[-1]
+
+
+def _width(console: Console, table: Table) -> int:
+    """Columns that a table takes if nothing is wrapped."""
+    endless = console.options.update(max_width=10_000)
+    return console.measure(table, options=endless).maximum
+
+
+def _numbers(console: Console, grid: Grid, result: Result) -> Table:
+    """The numbers by part: with all intervals where they fit, else with those of the headline."""
+    if not any(row[-1] for row in grid.rows):
+        grid = Grid(grid.title, grid.head[:-1], [row[:-1] for row in grid.rows])
+    first = next((row[0] for row in grid.rows if row[0] not in ("n", "")), "")
+    every = [row[0] for row in grid.rows]
+    return fitting(
+        console,
+        [
+            _in_cells(grid, result, every),
+            _in_cells(grid, result, [first]),
+            _below(grid, result, first, gap=2),
+            _below(grid, result, first, gap=1),
+        ],
+    )
+
+
+def _in_cells(grid: Grid, result: Result, names: Sequence[str]) -> Table:
+    table = new_table(grid.title, grid.head)
+    for row in grid.rows:
+        cells = [Text(row[0])]
+        for part, cell in zip(grid.head[1:], row[1:], strict=True):
+            metric = _metric(result, row[0], part)
+            text = interval(metric, row[0]) if metric is not None and row[0] in names else ""
+            cells.append(Text.assemble(cell, (f" {text}" if text else "", "dim")))
+        table.add_row(*cells, style=_style(row[0], result))
+    return table
+
+
+def _below(grid: Grid, result: Result, name: str, *, gap: int) -> Table:
+    table = new_table(grid.title, grid.head, gap=gap)
+    for row in grid.rows:
+        table.add_row(*(Text(cell) for cell in row), style=_style(row[0], result))
+        if row[0] != name:
+            continue
+        found = [_metric(result, name, part) for part in grid.head[1:]]
+        for side, end in enumerate(("low", "high")):
+            bounds = [show(Metric(m.ci95[side], m.n), name) if m is not None and m.ci95 else "" for m in found]
+            if any(bounds):
+                table.add_row(f"  95 % {end}", *bounds, style="dim")
+    return table
+
+
+def _style(name: str, result: Result) -> str:
+    own = {"average": "macro_f1"}.get(result.headline or "", result.headline)
+    return "bold" if name == own else "dim" if name == "n" else ""
+
+
+def _metric(result: Result, name: str, part: str) -> Metric | None:
+    """The number behind a cell of the grid; the last column holds those without a part."""
+    if part == "overall":
+        return result.metrics.get(name) or (result.metrics.get("average") if name == "macro_f1" else None)
+    return result.metrics.get(f"{name}/{part}")
+
+
+def interval(metric: Metric, name: str) -> str:
+    """A number's interval in short, or nothing.
+
+    Example:
+        >>> interval(Metric(0.5, 3, (0.25, 0.75)), "giou")
+        '[25.0, 75.0]'
+    """
+    if metric.ci95 is None:
+        return ""
+    base = name.split("/")[0]
+    low, high = (f"{bound:.2f}" if base in MEANS else f"{100 * bound:.1f}" for bound in metric.ci95)
+    return f"[{low}, {high}]"

@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from subprocess import CompletedProcess
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+import bench_datasets as bd
+from bench_datasets.benchmarks import PBENCH_LEVELS
+from bench_datasets.metrics.files import read_scores
+from bench_datasets.results import Result
+from bench_datasets.samples import SAMPLE_MODELS, pbench_sample_dir, pbench_sample_predictions
+
+
+def test_info(run: Callable[..., Any], shared: Path) -> None:
+    source = shared / "data" / "pbench_mini"
+    done = run("info", "pbench", "--data", source, "--json")
+    assert done.exit_code == 0, done.stderr
+    found = json.loads(done.stdout)
+    masks = {
+        level: [len(row) for row in pq.read_table(source / f"data/{level}-00000-of-00001.parquet")["masks"].to_pylist()]
+        for level in PBENCH_LEVELS
+    }
+    assert found["rows"]["read"] == 17
+    assert {level: part["rows"] for level, part in found["rows"]["by_level"].items()} == {
+        level: len(counts) for level, counts in masks.items()
+    }
+    assert {level: part["masks"] for level, part in found["rows"]["by_level"].items()} == {
+        level: sum(counts) for level, counts in masks.items()
+    }
+    assert sum(found["truth_masks"].values()) == 17
+    assert found["truth_masks"]["1"] == Counter(n for counts in masks.values() for n in counts)[1]
+    assert [protocol["name"] for protocol in found["protocols"]] == ["released", "paper", "card"]
+    assert Path(found["source"]) == source.resolve()
+    scored = run(
+        "score", "pbench", "--data", source, "--predictions", shared / "data/predictions_a/pbench.jsonl",
+        "--draws", 0, "--json",
+    )  # fmt: skip
+    assert found["content_sha256"] == json.loads(scored.stdout)["dataset"]["content_sha256"]
+    assert "licence" in run("info", "pbench", "--data", source).stdout
+
+
+def test_info_counts_faults(run: Callable[..., Any]) -> None:
+    found = json.loads(run("info", "pbench", "--data", "sample", "--json").stdout)
+    assert found["faults"]["no_truth"]["count"] == 2
+    assert found["faults"]["no_truth"]["examples"] == ["level_0/5", "level_2/18"]
+    assert found["source"] == "sample"
+
+
+def test_check(run: Callable[..., Any], shared: Path) -> None:
+    data = shared / "data"
+    options = ["pbench", "--data", data / "pbench_mini", "--predictions", data / "predictions_a" / "pbench.jsonl"]
+    done = run("check", *options)
+    assert done.exit_code == 0
+    assert done.stdout.startswith("pbench: 17 predictions, ")
+    report = json.loads(run("check", *options, "--split", "level_3", "--json").stdout)
+    assert (report["ok"], report["rows"], report["errors"]) == (True, 3, [])
+
+
+def test_check_goes_on_without_truth(run: Callable[..., Any], shared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from huggingface_hub import HfApi
+
+    def away(*args: object, **options: object) -> None:
+        raise ConnectionError("no network")
+
+    monkeypatch.setattr(HfApi, "dataset_info", away)
+    monkeypatch.delenv("BENCH_DATASETS_PBENCH", raising=False)
+    predictions = ["--predictions", shared / "data/predictions_a/pbench.jsonl"]
+    done = run("check", "pbench", *predictions)
+    assert done.exit_code == 0
+    assert "out of reach" in done.stderr
+    done = run("score", "pbench", *predictions)
+    assert done.exit_code == 1
+    assert "--data" in done.stderr
+
+
+def test_demo(run: Callable[..., Any], tmp_path: Path) -> None:
+    done = run("demo", "--out", tmp_path)
+    assert done.exit_code == 0, done.stderr
+    assert pbench_sample_dir() in done.stdout
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(SAMPLE_MODELS)
+    for model in SAMPLE_MODELS:
+        result = Result.load(tmp_path / model)
+        again = bd.summarize("pbench", read_scores(tmp_path / model), draws=0)
+        assert again.metrics["average"].value == result.metrics["average"].value
+        line = next(line for line in done.stdout.splitlines() if line.startswith("average"))
+        assert f"{100 * result.metrics['average'].value:.2f}" in line
+    found = json.loads(run("demo", "--json").stdout)
+    assert found["written"] == []
+    assert set(found["results"]["hasty"]) == {"released", "paper", "card"}
+
+
+def test_process(spawn: Callable[..., CompletedProcess[str]]) -> None:
+    version = spawn("--version")
+    assert (version.returncode, version.stdout) == (0, f"bench-datasets {bd.__version__}\n")
+    help_text = spawn("-h")
+    assert help_text.returncode == 0
+    assert all(command in help_text.stdout for command in ("demo", "info", "check", "score"))
+    done = spawn("score", "pbench", "--data", "sample", "--predictions", pbench_sample_predictions("hasty"), "--json")
+    assert done.returncode == 0
+    assert done.stderr == ""
+    assert json.loads(done.stdout)["benchmark"] == "pbench"
