@@ -119,13 +119,16 @@ class MaskColumn:
         """The masks as Python values, `{"size": [height, width], "counts": str}`."""
         return self.to_arrow().to_pylist()  # type: ignore[no-any-return]
 
-    def slice(self, start: int, stop: int) -> MaskColumn:
-        """The masks from `start` to `stop`, over the same buffers."""
+    def part(self, start: int, stop: int) -> MaskColumn:
+        """The masks from `start` to `stop`, over the same buffers; what was read stays read."""
         part = slice(start, stop)
-        return MaskColumn(
+        new = MaskColumn(
             self.data, self.offsets[start : stop + 1], self.heights[part], self.widths[part], self.present[part],
             self.counted[part],
         )  # fmt: skip
+        if "decoded" in self.__dict__:
+            new.__dict__["decoded"] = self.decoded.take(np.arange(start, stop))
+        return new
 
     def take(self, indices: ArrayLike) -> MaskColumn:
         """The masks at `indices` `(m,) int`, in that order; validated masks stay validated."""
@@ -224,7 +227,9 @@ class MaskColumn:
             >>> MaskColumn.from_dense([[[0, 0, 0], [0, 1, 1]]]).boxes()
             array([[1, 1, 2, 1]])
         """
-        return get_engine().boxes(self.validate())
+        corners = self.validate().decoded.corners(self.heights).astype(np.int64)
+        sizes = np.maximum(corners[:, 2:] - corners[:, :2] + 1, 0)
+        return np.concatenate([np.where(sizes > 0, corners[:, :2], 0), sizes], axis=1)
 
     def rles(self) -> list[dict[str, Any]]:
         """The masks as pycocotools takes them (`counts` as bytes, without zero-length runs).

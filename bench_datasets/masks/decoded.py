@@ -1,9 +1,10 @@
-"""Masks once they have been read: run ends in one array, and what is derived from them."""
+"""Masks once they have been read: their runs, and what is derived from them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,71 +12,133 @@ from numpy.typing import NDArray
 from bench_datasets.masks.varint import Runs
 
 
+class Ends(NamedTuple):
+    """Cumulative ends of runs, as the compiled loops read them.
+
+    Attributes:
+        ends: `int32`, each mask's counted from its first pixel; background first.
+        begin: `(n,) int64`, where each mask's ends begin.
+        number: `(n,) int64`, how many there are.
+    """
+
+    ends: NDArray[np.int32]
+    begin: NDArray[np.int64]
+    number: NDArray[np.int64]
+
+
+class Measured(NamedTuple):
+    """What an engine found while it read the masks.
+
+    Attributes:
+        areas: `(n,) int64`, foreground pixels.
+        corners: `(n, 4) int32`, x0, y0, x1, y1 inclusive; x1 < x0 for an empty mask.
+    """
+
+    areas: NDArray[np.int64]
+    corners: NDArray[np.int32]
+
+
 @dataclass
 class Decoded:
-    """What reading a column gave; the same from every engine, wherever in `ends` it puts the masks.
+    """What reading a column gave; the same from every engine, as run lengths or as ends, and each from the other.
+
+    Zero-length runs are merged away (a first one may be 0); a mask that is not `Status.OK` has no runs.
 
     Attributes:
         status: `(n,) int8`, a `Status` a mask.
-        ends: `int32`, cumulative ends of runs, each mask's counted from its first pixel; background first,
-            zero-length runs merged away (a first one may be 0).
-        begin: `(n,) int64`, where each mask's ends begin.
-        count: `(n,) int64`, how many there are; 0 for a mask that is not `Status.OK`.
-        irregular: `(n,) bool`, sound masks whose string had zero-length runs (compiled code must not see it).
+        irregular: `(n,) bool`, sound masks whose string other compiled code must not see: those with zero-length runs
+            or a varint of seven characters.
+        given_runs: the runs, where the engine reads runs.
+        given_ends: the ends, where it reads ends.
+        measured: areas and corners, where it found them on the way.
     """
 
     status: NDArray[np.int8]
-    ends: NDArray[np.int32]
-    begin: NDArray[np.int64]
-    count: NDArray[np.int64]
     irregular: NDArray[np.bool_]
-
-    @classmethod
-    def from_runs(cls, runs: Runs, status: NDArray[np.int8], irregular: NDArray[np.bool_]) -> Decoded:
-        """The same from run lengths."""
-        total = np.cumsum(runs.lengths)
-        before = np.concatenate([[0], total])[runs.offsets[:-1]]
-        counts = np.diff(runs.offsets)
-        ends = (total - np.repeat(before, counts)).astype(np.int32)
-        return cls(status, ends, runs.offsets[:-1], counts, irregular)
+    given_runs: Runs | None = None
+    given_ends: Ends | None = None
+    measured: Measured | None = None
 
     def take(self, index: NDArray[np.int64]) -> Decoded:
         """The masks at `index`, over the same ends."""
-        new = Decoded(self.status[index], self.ends, self.begin[index], self.count[index], self.irregular[index])
-        for name in ("areas", "corners"):
-            if name in self.__dict__:
-                new.__dict__[name] = self.__dict__[name][index]
-        return new
+        measured = None if self.measured is None else Measured(self.measured.areas[index], self.measured.corners[index])
+        ends, begin, count = self.ends
+        chosen = Ends(ends, begin[index], count[index])
+        return Decoded(self.status[index], self.irregular[index], given_ends=chosen, measured=measured)
 
     @cached_property
-    def _flat(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Ends without gaps, and `(n + 1,)` offsets."""
-        offsets = np.concatenate([[0], np.cumsum(self.count)])
-        if np.array_equal(offsets[:-1], self.begin) and offsets[-1] == len(self.ends):
-            return self.ends.astype(np.int64), offsets
-        place = np.arange(int(offsets[-1])) + np.repeat(self.begin - offsets[:-1], self.count)
-        return self.ends[place].astype(np.int64), offsets
+    def ends(self) -> Ends:
+        """Ends of runs."""
+        if self.given_ends is not None:
+            return self.given_ends
+        lengths, offsets = self.runs
+        total = np.cumsum(lengths)
+        before = np.concatenate([[0], total])[offsets[:-1]]
+        count = np.diff(offsets)
+        return Ends((total - np.repeat(before, count)).astype(np.int32), np.ascontiguousarray(offsets[:-1]), count)
+
+    @cached_property
+    def _flat_ends(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Ends without gaps between masks, and `(n + 1,)` offsets."""
+        ends, begin, count = self.ends
+        offsets = np.concatenate([[0], np.cumsum(count)])
+        if self.given_ends is None:
+            return ends.astype(np.int64), offsets
+        place = np.arange(int(offsets[-1])) + np.repeat(begin - offsets[:-1], count)
+        return ends[place].astype(np.int64), offsets
 
     @cached_property
     def runs(self) -> Runs:
-        """Run lengths, zero-length ones merged."""
-        ends, offsets = self._flat
+        """Run lengths."""
+        if self.given_runs is not None:
+            return self.given_runs
+        ends, offsets = self._flat_ends
         lengths = np.diff(ends, prepend=0)
-        first = offsets[:-1][self.count > 0]
+        first = offsets[:-1][np.diff(offsets) > 0]
         lengths[first] = ends[first]
         return Runs(lengths, offsets)
 
     @cached_property
     def intervals(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
         """Foreground intervals: starts, ends (exclusive), offsets `(n + 1,)`; column-major pixels."""
-        ends, offsets = self._flat
-        odd = ((np.arange(len(ends)) - np.repeat(offsets[:-1], self.count)) & 1) == 1
-        last = np.flatnonzero(odd)
-        return ends[last - 1], ends[last], np.concatenate([[0], np.cumsum(self.count >> 1)])
+        ends, offsets = self._flat_ends
+        count = np.diff(offsets)
+        last = np.flatnonzero(((np.arange(len(ends)) - np.repeat(offsets[:-1], count)) & 1) == 1)
+        return ends[last - 1], ends[last], np.concatenate([[0], np.cumsum(count >> 1)])
 
     @cached_property
     def areas(self) -> NDArray[np.int64]:
-        """`(n,) int64`, foreground pixels."""
+        """`(n,) int64`, foreground pixels: half of what the sum exceeds the alternating sum by."""
+        if self.measured is not None:
+            return self.measured.areas
+        lengths, offsets = self.runs
+        signed = lengths.copy()
+        np.negative(lengths[1::2], out=signed[1::2])
+        areas = np.zeros(len(self.status), np.int64)
+        some = np.flatnonzero(np.diff(offsets))
+        if len(some):
+            first = offsets[:-1][some]
+            difference = np.add.reduceat(signed, first) * (1 - 2 * (first & 1))  # background less foreground
+            areas[some] = (np.add.reduceat(lengths, first) - difference) >> 1
+        return areas
+
+    def corners(self, heights: NDArray[np.int64]) -> NDArray[np.int32]:
+        """`(n, 4) int32`: x0, y0, x1, y1 inclusive; x1 < x0 for an empty mask.
+
+        Args:
+            heights: `(n,) int64`, of the masks.
+        """
+        if self.measured is not None:
+            return self.measured.corners
         starts, ends, offsets = self.intervals
-        total: NDArray[np.int64] = np.concatenate([[0], np.cumsum(ends - starts)])
-        return np.diff(total[offsets])
+        result = np.tile(np.array([0, 0, -1, -1], np.int32), (len(self.status), 1))
+        some = np.flatnonzero(np.diff(offsets))
+        if len(some):
+            first = offsets[:-1][some]
+            height = np.repeat(heights, np.diff(offsets))
+            left, right = starts // height, (ends - 1) // height
+            over = left != right  # an interval that goes on in the next column touches the bottom and the top
+            top = np.minimum.reduceat(np.where(over, 0, starts - left * height), first)
+            bottom = np.maximum.reduceat(np.where(over, height - 1, ends - 1 - right * height), first)
+            result[some] = np.stack([left[first], top, right[offsets[1:][some] - 1], bottom], axis=1)
+        return result

@@ -32,8 +32,9 @@ class Engine(Protocol):
     """What an engine does.
 
     Groups are given as offsets `(g + 1,) int64` into a column: group k holds the masks `offsets[k]` to
-    `offsets[k + 1]`, which are all of one size (the callers in `ops` see to it). But for `decode`, columns are
-    validated. Every result is an exact integer, so that engines can be told apart by their speed alone.
+    `offsets[k + 1]`, which are all of one size (the callers in `ops` see to it). But for `decode` and
+    `pair_overlaps`, columns are validated. Every result is an exact integer, so that engines can be told apart by
+    their speed alone.
     """
 
     name: str
@@ -41,11 +42,8 @@ class Engine(Protocol):
     def decode(self, column: MaskColumn) -> Decoded:
         """Read and validate every mask, once."""
 
-    def boxes(self, column: MaskColumn) -> NDArray[np.int64]:
-        """`(n, 4) int64`: x, y, width, height; all 0 for an empty mask."""
-
-    def pair_intersections(self, a: MaskColumn, b: MaskColumn) -> NDArray[np.int64]:
-        """`(n,) int64`, pixels shared by the aligned masks a[i] and b[i]."""
+    def pair_overlaps(self, a: MaskColumn, b: MaskColumn) -> tuple[Offsets, Offsets, Offsets]:
+        """Shared pixels of aligned masks and the areas of both, each `(n,) int64`; validates what it reads."""
 
     def group_intersections(
         self, a: MaskColumn, a_groups: Offsets, b: MaskColumn, b_groups: Offsets
@@ -84,7 +82,7 @@ def nms_order(areas: NDArray[np.int64]) -> NDArray[np.int64]:
 
 def available_engines() -> tuple[str, ...]:
     """Names of the engines that can be used here, the fastest first."""
-    return ("numba", "pycocotools") if find_spec("numba") and find_spec(_MODULES["numba"]) else ("pycocotools",)
+    return ("numba", "pycocotools") if find_spec("numba") else ("pycocotools",)
 
 
 def get_engine(name: str | None = None, threads: int | None = None) -> Engine:

@@ -13,6 +13,9 @@ from bench_datasets.masks.decoded import Decoded
 from bench_datasets.masks.engine import Engine, Offsets, Part, nms_order
 from bench_datasets.masks.varint import decode_counts
 
+PAIR_BYTES = 1 << 19
+"""Bytes of counts that are read at a time where aligned masks are compared."""
+
 NMS_BLOCK = 256
 """Candidates compared in one call: bounds the memory of a suppression to a block times what is kept."""
 
@@ -26,44 +29,22 @@ class PycocotoolsEngine:
         """By numpy, a cache-full of strings at a time."""
         runs, status, irregular = decode_counts(column.data, column.offsets, column.readable())
         column.blame(status)
-        return Decoded.from_runs(runs, status, irregular)
+        return Decoded(status, irregular, given_runs=runs)
 
-    def boxes(self, column: MaskColumn) -> NDArray[np.int64]:
-        """From the runs: an interval that goes on in the next column touches the bottom and the top."""
-        starts, ends, offsets = column.decoded.intervals
-        result = np.zeros((len(column), 4), np.int64)
-        some = np.flatnonzero(np.diff(offsets))
-        if not len(some):
-            return result
-        first = offsets[:-1][some]
-        height = np.repeat(column.heights, np.diff(offsets))
-        left, right = starts // height, (ends - 1) // height
-        over = left != right
-        top = np.minimum.reduceat(np.where(over, 0, starts - left * height), first)
-        bottom = np.maximum.reduceat(np.where(over, height - 1, ends - 1 - right * height), first)
-        x0, x1 = left[first], right[offsets[1:][some] - 1]
-        result[some] = np.stack([x0, top, x1 - x0 + 1, bottom - top + 1], axis=1)
-        return result
-
-    def pair_intersections(self, a: MaskColumn, b: MaskColumn) -> NDArray[np.int64]:
-        """`(n,) int64`: the runs of all b side by side on one axis, looked up at the ends of a's runs."""
-        n = len(a)
-        base = np.concatenate([[0], np.cumsum(a.pixels)])[:-1]
-        a_starts, a_ends, _ = _on_axis(a, base)
-        b_starts, b_ends, _ = _on_axis(b, base)
-        if not len(a_starts) or not len(b_starts):
-            return np.zeros(n, np.int64)
-        sums = np.concatenate([[0], np.cumsum(b_ends - b_starts)])
-
-        def covered(position: NDArray[np.int64]) -> NDArray[np.int64]:
-            """Foreground pixels of b before each position."""
-            k = np.searchsorted(b_starts, position, side="right") - 1
-            at = np.maximum(k, 0)
-            inside = np.minimum(position - b_starts[at], b_ends[at] - b_starts[at])
-            return np.where(k < 0, 0, sums[at] + inside)
-
-        shared: NDArray[np.int64] = np.concatenate([[0], np.cumsum(covered(a_ends) - covered(a_starts))])
-        return np.diff(shared[a.decoded.intervals[2]])
+    def pair_overlaps(self, a: MaskColumn, b: MaskColumn) -> tuple[Offsets, Offsets, Offsets]:
+        """One call a pair, since aligned masks are of different images; a bounded number of bytes at a time."""
+        shared, left, right = (np.zeros(len(a), np.int64) for _ in range(3))
+        size = (a.offsets - a.offsets[0]) + (b.offsets - b.offsets[0])
+        first = 0
+        while first < len(a):
+            last = max(first + 1, int(np.searchsorted(size, size[first] + PAIR_BYTES, side="right")) - 1)
+            some = slice(first, last)
+            p, q = a.part(first, last), b.part(first, last)
+            left[some], right[some] = p.areas(), q.areas()
+            share = [coco.iou([x], [y], [1])[0, 0] for x, y in zip(p.rles(), q.rles(), strict=True)]
+            shared[some] = np.rint(np.nan_to_num(np.array(share)) * left[some])
+            first = last
+        return shared, left, right
 
     def group_intersections(
         self, a: MaskColumn, a_groups: Offsets, b: MaskColumn, b_groups: Offsets

@@ -34,10 +34,7 @@ def pair_intersections(a: MaskColumn, b: MaskColumn) -> NDArray[np.int64]:
     Raises:
         MaskError: a mask is unsound, or two aligned ones differ in size.
     """
-    if len(a) != len(b):
-        raise MaskError(f"expected as many masks on both sides, got {len(a)} and {len(b)}")
-    _same_sizes(a.validate(), b.validate(), np.arange(len(a)), np.arange(len(b)))
-    return get_engine().pair_intersections(a, b)
+    return _pair_overlaps(a, b)[0]
 
 
 def pair_iou(a: MaskColumn, b: MaskColumn) -> NDArray[np.float64]:
@@ -48,8 +45,8 @@ def pair_iou(a: MaskColumn, b: MaskColumn) -> NDArray[np.float64]:
         >>> pair_iou(a, b)
         array([0.25])
     """
-    shared = pair_intersections(a, b)
-    return quotient(shared, a.areas() + b.areas() - shared)
+    shared, left, right = _pair_overlaps(a, b)
+    return quotient(shared, left + right - shared)
 
 
 def group_intersections(a: MaskColumn, a_groups: ArrayLike, b: MaskColumn, b_groups: ArrayLike) -> NDArray[np.int64]:
@@ -180,6 +177,15 @@ def nms(column: MaskColumn, groups: ArrayLike, threshold: float = 0.5) -> NDArra
     """
     offsets = _one_size(column, groups)
     return get_engine().group_nms(column, offsets, threshold)
+
+
+def _pair_overlaps(a: MaskColumn, b: MaskColumn) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    if len(a) != len(b):
+        raise MaskError(f"expected as many masks on both sides, got {len(a)} and {len(b)}")
+    if not (np.array_equal(a.heights, b.heights) and np.array_equal(a.widths, b.widths)):
+        every = np.arange(len(a))
+        _same_sizes(a.validate(), b.validate(), every, every)
+    return get_engine().pair_overlaps(a, b)
 
 
 def _groups(groups: ArrayLike, column: MaskColumn) -> NDArray[np.int64]:

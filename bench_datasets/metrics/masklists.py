@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +11,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from bench_datasets.masks import MASK_TYPE, MaskColumn, list_offsets, list_values, parse_masks
+
+
+CHUNK_BYTES = 1 << 22
+"""Bytes of counts that are decoded at a time."""
 
 
 class MaskLists(NamedTuple):
@@ -33,7 +37,7 @@ class MaskLists(NamedTuple):
         first, last = int(self.groups[start]), int(self.groups[stop])
         wrong = {i - first: text for i, text in self.wrong.items() if first <= i < last}
         groups = self.groups[start : stop + 1] - first
-        return MaskLists(self.masks.slice(first, last), groups, self.present[start:stop], wrong)
+        return MaskLists(self.masks.part(first, last), groups, self.present[start:stop], wrong)
 
     def take(self, rows: NDArray[np.int64]) -> MaskLists:
         """The chosen rows."""
@@ -41,6 +45,12 @@ class MaskLists(NamedTuple):
         groups = np.concatenate([[0], np.cumsum(sizes)])
         index = np.arange(int(groups[-1])) + np.repeat(self.groups[:-1][rows] - groups[:-1], sizes)
         return MaskLists(self.masks.take(index), groups, self.present[rows], {})
+
+    def bytes_a_row(self) -> NDArray[np.int64]:
+        """`(n,) int64`, bytes of counts."""
+        if not len(self.masks):
+            return np.zeros(len(self.present), np.int64)
+        return np.diff(self.masks.offsets[self.groups])
 
     @property
     def row_of(self) -> NDArray[np.int64]:
@@ -55,6 +65,21 @@ class MaskLists(NamedTuple):
             row = int(np.searchsorted(self.groups, i, side="right")) - 1
             result.setdefault(row, []).append(f"mask {i - int(self.groups[row])}: {found[i]}")
         return result
+
+
+def parts(cost: NDArray[np.float64]) -> Iterator[tuple[int, int]]:
+    """Cut rows into parts that cost 1 at most, or are one row.
+
+    Example:
+        >>> list(parts(np.array([0.5, 0.5, 3.0, 0.1])))
+        [(0, 2), (2, 3), (3, 4)]
+    """
+    total = np.concatenate([[0.0], np.cumsum(cost)])
+    start = 0
+    while start < len(cost):
+        stop = max(start + 1, int(np.searchsorted(total, total[start] + 1, side="right")) - 1)
+        yield start, stop
+        start = stop
 
 
 def read_mask_lists(column: pa.Array | pa.ChunkedArray | Sequence[Any]) -> MaskLists:
@@ -110,6 +135,6 @@ def _from_json(item: Any) -> Any:
     if isinstance(item, str) and item.lstrip().startswith("{"):
         try:
             return json.loads(item)
-        except ValueError:
+        except (ValueError, RecursionError):
             return item
     return item

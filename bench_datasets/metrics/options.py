@@ -19,6 +19,8 @@ class ScoreOptions:
         missing: `error`: a row without prediction is a fault; `empty`: it counts as an answer without masks.
         on_fault: `stop`: a fault ends the scoring with the row's key; `skip-and-report`: the row is left out, counted.
         level: PBench: the level of rows that have no `level` column of their own.
+        engine: what computes with the masks, `numba` or `pycocotools`; the fastest there is for `None`.
+        threads: how many the numba engine may use in each process.
 
     Raises:
         BenchError: a choice is none of those.
@@ -28,6 +30,8 @@ class ScoreOptions:
     missing: str = "error"
     on_fault: str = "stop"
     level: str | None = None
+    engine: str | None = None
+    threads: int = 1
 
     def __post_init__(self) -> None:
         for name, value, allowed in (("missing", self.missing, MISSING), ("on_fault", self.on_fault, ON_FAULT)):

@@ -15,14 +15,15 @@ from numpy.typing import NDArray
 from bench_datasets.benchmarks import get_benchmark
 from bench_datasets.builders import provenance
 from bench_datasets.faults import BenchError, Fault, FaultError
+from bench_datasets.masks import using_engine
 from bench_datasets.metrics.hashes import content_hash, row_hashes
-from bench_datasets.metrics.masklists import read_mask_lists
+from bench_datasets.metrics.masklists import CHUNK_BYTES, parts, read_mask_lists
 from bench_datasets.metrics.options import ScoreOptions
 from bench_datasets.metrics.provenance import with_provenance
 from bench_datasets.predictions import pair
 from bench_datasets.predictions.store import Spool
 
-BATCH_ROWS = 256
+BATCH_ROWS = 64
 """Rows that are taken up at a time; the scoring cuts them further by bytes."""
 
 TWICE = -2
@@ -44,7 +45,8 @@ class Scorer:
 
     def __call__(self, batch: pa.Table | Mapping[str, Any]) -> pa.Table | dict[str, list[Any]]:
         """Score a batch; see `scorer`."""
-        scored: pa.Table = _metric(self.benchmark).score_table(batch, self.options)
+        with using_engine(self.options.engine, self.options.threads):
+            scored: pa.Table = _metric(self.benchmark).score_table(batch, self.options)
         return scored if isinstance(batch, pa.Table) else scored.to_pydict()
 
 
@@ -55,6 +57,8 @@ def scorer(
     missing: str = "error",
     on_fault: str = "stop",
     level: str | None = None,
+    engine: str | None = None,
+    threads: int = 1,
 ) -> Scorer:
     """The function to `map` over rows that bear truth and predictions.
 
@@ -64,6 +68,9 @@ def scorer(
         missing: `error`, or `empty` to count a row without prediction as an answer without masks.
         on_fault: `stop`, or `skip-and-report` to leave a faulty row out and count it.
         level: PBench: the level of rows without a `level` column (the source's rows, split by split).
+        engine: what computes with the masks, `numba` or `pycocotools`; the fastest there is for `None`. The numbers
+            are the same.
+        threads: how many the numba engine may use in each process.
 
     Raises:
         BenchError: the benchmark, the protocol or a choice is unknown.
@@ -78,7 +85,7 @@ def scorer(
         ('level_0/7', [5])
     """
     chosen = _metric(benchmark).get_protocol(protocol).name
-    return Scorer(benchmark, ScoreOptions(chosen, missing, on_fault, level))
+    return Scorer(benchmark, ScoreOptions(chosen, missing, on_fault, level, engine, threads))
 
 
 def score_features(benchmark: str, protocol: str | None = None) -> Features:
@@ -98,6 +105,8 @@ def map_score(
     on_fault: str = "stop",
     level: str | None = None,
     num_proc: int | None = None,
+    engine: str | None = None,
+    threads: int = 1,
 ) -> Dataset | IterableDataset:
     """Score rows that bear truth and predictions, streaming or not.
 
@@ -109,7 +118,9 @@ def map_score(
     """
     if level is None and str(dataset.split) in get_benchmark(benchmark).source.rows:
         level = str(dataset.split)
-    function = scorer(benchmark, protocol, missing=missing, on_fault=on_fault, level=level)
+    function = scorer(
+        benchmark, protocol, missing=missing, on_fault=on_fault, level=level, engine=engine, threads=threads
+    )
     columns = dataset.column_names
     features = score_features(benchmark, protocol)
     if isinstance(dataset, IterableDataset):
@@ -132,6 +143,8 @@ def score(
     on_fault: str = "stop",
     level: str | None = None,
     num_proc: int | None = None,
+    engine: str | None = None,
+    threads: int = 1,
 ) -> Dataset:
     """Score predictions against the truth.
 
@@ -147,6 +160,9 @@ def score(
         on_fault: `stop`, or `skip-and-report` to leave a faulty row out and count it.
         level: PBench: the level of rows without a `level` column; by default the truth's split.
         num_proc: processes; 1 for `None`.
+        engine: what computes with the masks, `numba` or `pycocotools`; the fastest there is for `None`. The numbers
+            are the same.
+        threads: how many the numba engine may use in each process.
 
     Returns:
         One score row a truth row, sorted by key, with the provenance in the schema's metadata.
@@ -158,7 +174,9 @@ def score(
     metric = _metric(benchmark)
     if level is None and str(truth.split) in get_benchmark(benchmark).source.rows:
         level = str(truth.split)
-    options = scorer(benchmark, protocol, missing=missing, on_fault=on_fault, level=level).options
+    options = scorer(
+        benchmark, protocol, missing=missing, on_fault=on_fault, level=level, engine=engine, threads=threads
+    ).options
     source = provenance(truth)
     labels = _labels(truth, metric)
     keys, ids, levels = _names(labels, metric, level)
@@ -167,7 +185,8 @@ def score(
     used = pairing.index.copy()
     used[[i for i, key in enumerate(keys) if key in faults.twice]] = TWICE
     answers = predictions.select_columns([c for c in metric.PREDICTION_COLUMNS if c in predictions.column_names])
-    hashed = _verify(benchmark, answers, used, keys, options)
+    with using_engine(engine, threads):
+        hashed = _verify(answers, used, keys, options)
     batches = _scored(labels, answers, used, Scorer(benchmark, options), num_proc)
     table = pa.concat_tables(batches) if batches else score_features(benchmark).arrow_schema.empty_table()
     order = np.argsort(np.array(table["key"].to_pylist(), dtype=object).astype(str), kind="stable")
@@ -259,9 +278,7 @@ def _names(labels: Dataset, metric: ModuleType, level: str | None) -> tuple[list
     return keys, ids, levels
 
 
-def _verify(
-    benchmark: str, predictions: Dataset, index: NDArray[np.int64], keys: list[str], options: ScoreOptions
-) -> list[str]:
+def _verify(predictions: Dataset, index: NDArray[np.int64], keys: list[str], options: ScoreOptions) -> list[str]:
     """Validate every prediction that will be scored, before the first one is; their hashes.
 
     Raises:
@@ -275,20 +292,22 @@ def _verify(
         table = arrow[index[rows].tolist()]
         if "pred_masks" not in table.column_names:
             raise BenchError(f"predictions: expected a column pred_masks, found {', '.join(predictions.column_names)}")
+        reading = table["pred_faults"].to_pylist() if "pred_faults" in table.column_names else [None] * len(rows)
+        others = table.select([c for c in table.column_names if c not in ("pred_masks", "pred_faults")]).to_pylist()
         lists = read_mask_lists(table["pred_masks"])
-        problems = lists.problems()
-        if problems and options.stops:
-            row = min(problems)
-            reading = table["pred_faults"][row].as_py() if "pred_faults" in table.column_names else None
-            code, text = (reading[0]["code"], reading[0]["text"]) if reading else ("malformed_mask", problems[row][0])
-            raise FaultError(code, keys[rows[row]], f"pred_masks, {text}; `check` lists all that is wrong")
-        sound = np.array([k for k in range(len(rows)) if k not in problems], np.int64)
-        others = table.select(
-            [name for name in table.column_names if name not in ("pred_masks", "pred_faults")]
-        ).to_pylist()
-        fields = [{"key": keys[rows[k]], **others[k]} for k in sound]
-        chosen = lists if len(sound) == len(rows) else lists.take(sound)
-        hashes += row_hashes(fields, chosen.masks, chosen.groups)
+        for start, stop in parts(lists.bytes_a_row() / CHUNK_BYTES):
+            part = lists.slice(start, stop)
+            problems = part.problems()
+            for k in range(stop - start):
+                read = reading[start + k]
+                if options.stops and (read or k in problems):
+                    code, text = (read[0]["code"], read[0]["text"]) if read else ("malformed_mask", problems[k][0])
+                    advice = "`check` lists all that is wrong"
+                    raise FaultError(code, keys[rows[start + k]], f"prediction, {text}; {advice}")
+            sound = np.array([k for k in range(stop - start) if k not in problems], np.int64)
+            fields = [{"key": keys[rows[start + k]], **others[start + k]} for k in sound]
+            chosen = part if len(sound) == stop - start else part.take(sound)
+            hashes += row_hashes(fields, chosen.masks, chosen.groups)
     return hashes
 
 

@@ -20,14 +20,12 @@ from bench_datasets.masks import (
     union_overlaps,
 )
 from bench_datasets.metrics.hashes import row_hashes
+from bench_datasets.metrics.masklists import CHUNK_BYTES, parts
 from bench_datasets.metrics.matching import assign
 from bench_datasets.metrics.options import ScoreOptions
 from bench_datasets.metrics.pbench.columns import features
 from bench_datasets.metrics.pbench.protocol import Protocol, get_protocol
 from bench_datasets.metrics.pbench.rows import Rows, prediction_faults, read_rows
-
-CHUNK_BYTES = 1 << 22
-"""Bytes of counts that are decoded at a time."""
 
 CHUNK_PAIRS = 1 << 21
 """Pairs of masks that are compared at a time."""
@@ -66,19 +64,10 @@ def score_table(batch: pa.Table | Mapping[str, Any], options: ScoreOptions) -> p
 
 def _chunks(rows: Rows) -> Iterator[Rows]:
     """Parts of bounded work: by bytes of counts and by pairs of masks, at least a row each."""
-    cost = np.zeros(len(rows))
-    counts = []
-    for lists in (rows.true, rows.predicted):
-        ends = lists.masks.offsets[lists.groups] if len(lists.masks) else np.zeros(len(rows) + 1)
-        cost += np.diff(ends) / CHUNK_BYTES
-        counts.append(np.diff(lists.groups))
-    cost += counts[1] * (counts[0] + counts[1]) / CHUNK_PAIRS
-    total = np.concatenate([[0], np.cumsum(cost)])
-    start = 0
-    while start < len(rows):
-        stop = max(start + 1, int(np.searchsorted(total, total[start] + 1, side="right")) - 1)
+    size = rows.true.bytes_a_row() + rows.predicted.bytes_a_row()
+    true, predicted = np.diff(rows.true.groups), np.diff(rows.predicted.groups)
+    for start, stop in parts(size / CHUNK_BYTES + predicted * (true + predicted) / CHUNK_PAIRS):
         yield rows.slice(start, stop)
-        start = stop
 
 
 def _score_chunk(rows: Rows, protocol: Protocol, options: ScoreOptions) -> dict[str, list[Any]]:

@@ -1,0 +1,336 @@
+"""The compiled loops of the numba engine: plain arrays in, exact integers out, no lock held.
+
+Masks are read once into run ends (`int32`, a mask's place in the array being its string's place among the bytes, which
+are never fewer than its runs). Foreground intervals are then `[ends[2k], ends[2k + 1])`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit, types
+
+_U8 = types.Array(types.uint8, 1, "C", readonly=True)
+_I64 = types.Array(types.int64, 1, "C", readonly=True)
+_I32 = types.Array(types.int32, 1, "C", readonly=True)
+_BOX = types.Array(types.int32, 2, "C", readonly=True)
+_OUT8, _OUT32, _OUT64, _OUT = types.int8[::1], types.int32[::1], types.int64[::1], types.boolean[::1]
+_N = types.int64
+
+
+def _kernel(*signature: Any) -> Any:
+    """Compiled for one signature, kept on disk, without the lock."""
+    return njit(types.void(*signature), nogil=True, cache=True)
+
+
+@njit(nogil=True, cache=True, inline="always")
+def _read(data, lo, hi, pixels, ends, base, seen):
+    """Read data[lo:hi] into ends[base:]; runs written, or minus a status.
+
+    seen[0] is set where other compiled code must not see the string: for zero-length runs inside, and for a run of
+    seven characters, which code that shifts 32-bit integers reads wrong.
+    """
+    out = 0
+    index = 0
+    total = np.int64(0)
+    value = np.int64(0)
+    shift = 0
+    before = np.int64(0)  # the run before, and the one before that
+    older = np.int64(0)
+    for p in range(lo, hi):
+        digit = np.int64(data[p]) - 48
+        if digit < 0 or digit > 63:
+            return -6
+        value |= (digit & 31) << shift
+        shift += 5
+        if digit & 32:
+            if shift >= 35:
+                return -8
+            continue
+        if shift >= 35:
+            seen[0] = True
+        if digit & 16:
+            value -= np.int64(1) << shift
+        if index > 2:
+            value += older
+        if value < 0:
+            return -9
+        older = before
+        before = value
+        total += value
+        if total > pixels:
+            return -10
+        if value > 0 or index == 0:
+            if (index ^ out) & 1:
+                ends[base + out - 1] = total  # the zero-length run before is gone: this one goes on with its like
+            else:
+                ends[base + out] = total
+                out += 1
+        else:
+            seen[0] = True
+        index += 1
+        value = 0
+        shift = 0
+    if shift:
+        return -7
+    if total != pixels:
+        return -10
+    return out
+
+
+@njit(nogil=True, cache=True, inline="always")
+def _shared(a, a0, a_runs, b, b0, b_runs):
+    """Pixels shared by two masks: their intervals side by side, from where the later one begins."""
+    n = a_runs >> 1
+    m = b_runs >> 1
+    if n == 0 or m == 0:
+        return np.int64(0)
+    i = 0
+    j = 0
+    if a[a0] < b[b0]:
+        i = _skip(a, a0, n, b[b0])
+    else:
+        j = _skip(b, b0, m, a[a0])
+    total = np.int64(0)
+    while i < n and j < m:
+        a_start = a[a0 + 2 * i]
+        a_end = a[a0 + 2 * i + 1]
+        b_start = b[b0 + 2 * j]
+        b_end = b[b0 + 2 * j + 1]
+        total += max(np.int64(min(a_end, b_end)) - np.int64(max(a_start, b_start)), 0)
+        first = a_end < b_end
+        i += first
+        j += not first
+    return total
+
+
+@njit(nogil=True, cache=True, inline="always")
+def _skip(ends, base, n, position):
+    """First of n intervals that ends behind a position."""
+    lo = 0
+    hi = n
+    while lo < hi:
+        mid = (lo + hi) >> 1
+        if ends[base + 2 * mid + 1] <= position:
+            lo = mid + 1
+        else:
+            hi = mid
+    return lo
+
+
+@njit(nogil=True, cache=True, inline="always")
+def _area(ends, base, runs):
+    total = np.int64(0)
+    for k in range(runs >> 1):
+        total += np.int64(ends[base + 2 * k + 1]) - np.int64(ends[base + 2 * k])
+    return total
+
+
+@_kernel(_U8, _I64, _I64, _I64, _N, _N, _OUT32, _OUT64, _OUT8, _OUT, _OUT64, types.int32[:, ::1])
+def decode(data, offsets, pixels, heights, first, last, ends, count, status, irregular, area, box):
+    """Read masks first to last; corners are x0, y0, x1, y1 inclusive, x1 < x0 for an empty mask."""
+    seen = np.zeros(1, np.bool_)
+    start = offsets[0]
+    for r in range(first, last):
+        box[r, 2] = -1
+        box[r, 3] = -1
+        if pixels[r] < 1:
+            status[r] = 2
+            continue
+        if offsets[r] == offsets[r + 1]:
+            status[r] = 5
+            continue
+        seen[0] = False
+        base = offsets[r] - start
+        runs = _read(data, offsets[r], offsets[r + 1], pixels[r], ends, base, seen)
+        if runs < 0:
+            status[r] = -runs
+            continue
+        count[r] = runs
+        irregular[r] = seen[0]
+        n = runs >> 1
+        if n == 0:
+            continue
+        height = heights[r]
+        total = np.int64(0)
+        top = height
+        bottom = np.int64(-1)
+        for k in range(n):
+            s = np.int64(ends[base + 2 * k])
+            e = np.int64(ends[base + 2 * k + 1])
+            total += e - s
+            x = s // height
+            y = s - x * height
+            if y + (e - s) > height:
+                top = 0
+                bottom = height - 1
+            else:
+                top = min(top, y)
+                bottom = max(bottom, y + (e - s) - 1)
+        area[r] = total
+        box[r, 0] = np.int64(ends[base]) // height
+        box[r, 1] = top
+        box[r, 2] = (np.int64(ends[base + 2 * n - 1]) - 1) // height
+        box[r, 3] = bottom
+
+
+@_kernel(_U8, _I64, _U8, _I64, _I64, _N, _N, _OUT64, _OUT64, _OUT64, _OUT8)
+def pairs(a, a_offsets, b, b_offsets, pixels, first, last, shared, a_area, b_area, status):
+    """Read, measure and intersect aligned masks in one go; nothing of them is kept."""
+    longest = np.int64(0)
+    for r in range(first, last):
+        longest = max(longest, a_offsets[r + 1] - a_offsets[r], b_offsets[r + 1] - b_offsets[r])
+    left = np.empty(longest + 1, np.int32)
+    right = np.empty(longest + 1, np.int32)
+    seen = np.zeros(1, np.bool_)
+    for r in range(first, last):
+        n = _read(a, a_offsets[r], a_offsets[r + 1], pixels[r], left, 0, seen)
+        m = _read(b, b_offsets[r], b_offsets[r + 1], pixels[r], right, 0, seen)
+        if n <= 0 or m <= 0 or pixels[r] < 1:
+            status[r] = 1
+            continue
+        a_area[r] = _area(left, 0, n)
+        b_area[r] = _area(right, 0, m)
+        shared[r] = _shared(left, 0, n, right, 0, m)
+
+
+@_kernel(_I32, _I64, _I64, _I32, _I64, _I64, _N, _N, _OUT64)
+def aligned(a, a_begin, a_count, b, b_begin, b_count, first, last, shared):
+    """Intersect aligned masks that were read before."""
+    for r in range(first, last):
+        shared[r] = _shared(a, a_begin[r], a_count[r], b, b_begin[r], b_count[r])
+
+
+@njit(nogil=True, cache=True, inline="always")
+def _apart(a_box, i, b_box, j):
+    """Whether two boxes share no pixel; an empty mask's shares none with any."""
+    return (
+        a_box[i, 2] < a_box[i, 0]
+        or b_box[j, 2] < b_box[j, 0]
+        or b_box[j, 0] > a_box[i, 2]
+        or b_box[j, 2] < a_box[i, 0]
+        or b_box[j, 1] > a_box[i, 3]
+        or b_box[j, 3] < a_box[i, 1]
+    )
+
+
+@_kernel(_I32, _I64, _I64, _BOX, _I32, _I64, _I64, _BOX, _I64, _I64, _I64, _N, _N, _OUT64)
+def grouped(a, a_begin, a_count, a_box, b, b_begin, b_count, b_box, group, b_groups, place, first, last, out):
+    """Rows first to last of the groups' matrices: a's mask i with all of b's masks of its group, from place[i] on."""
+    for i in range(first, last):
+        b0 = b_groups[group[i]]
+        b1 = b_groups[group[i] + 1]
+        for j in range(b0, b1):
+            if not _apart(a_box, i, b_box, j):
+                out[place[i] + j - b0] = _shared(a, a_begin[i], a_count[i], b, b_begin[j], b_count[j])
+
+
+@_kernel(_I32, _I64, _I64, _BOX, _I64, _I32, _I64, _I64, _BOX, _I64, _I64, _I64, _N, _N, types.int64[:, ::1])
+def tubes(a, a_begin, a_count, a_box, a_tube, b, b_begin, b_count, b_box, b_tube, a_frames, b_frames, first, last, out):
+    """Frames first to last: every pair of a frame's masks added to its tubes' cell."""
+    for f in range(first, last):
+        for i in range(a_frames[f], a_frames[f + 1]):
+            for j in range(b_frames[f], b_frames[f + 1]):
+                if not _apart(a_box, i, b_box, j):
+                    out[a_tube[i], b_tube[j]] += _shared(a, a_begin[i], a_count[i], b, b_begin[j], b_count[j])
+
+
+@_kernel(_I32, _I64, _I64, _BOX, _I64, _I64, _I64, types.float64, _N, _N, _OUT)
+def suppress(ends, begin, count, box, area, order, groups, threshold, first, last, keep):
+    """Greedy suppression of groups first to last; a mask meets only what was kept, and only where it could matter."""
+    for g in range(first, last):
+        kept = np.empty(groups[g + 1] - groups[g], np.int64)
+        k = 0
+        for q in range(groups[g], groups[g + 1]):
+            i = order[q]
+            alive = True
+            for z in range(k):
+                j = kept[z]
+                if _apart(box, i, box, j):
+                    continue
+                # The largest IoU two areas allow is their quotient; kept masks are no smaller.
+                if area[i] / area[j] <= threshold:
+                    continue
+                both = _shared(ends, begin[i], count[i], ends, begin[j], count[j])
+                if both / (area[i] + area[j] - both) > threshold:
+                    alive = False
+                    break
+            if alive:
+                kept[k] = i
+                k += 1
+                keep[i] = True
+
+
+@njit(nogil=True, cache=True)
+def _union(ends, begin, count, first, last, out, spare):
+    """The union of masks first to last as intervals in out; how many. Two at a time, then two of those, and so on."""
+    n = last - first
+    bounds = np.empty(n + 1, np.int64)
+    at = np.int64(0)
+    for k in range(n):
+        bounds[k] = at
+        base = begin[first + k]
+        for z in range(count[first + k] >> 1):
+            out[2 * at] = ends[base + 2 * z]
+            out[2 * at + 1] = ends[base + 2 * z + 1]
+            at += 1
+    bounds[n] = at
+    source = out
+    target = spare
+    while n > 1:
+        at = np.int64(0)
+        half = 0
+        for k in range(0, n, 2):
+            i = bounds[k]
+            i_end = bounds[k + 1]
+            j = i_end
+            j_end = bounds[min(k + 2, n)]
+            bounds[half] = at
+            begin_of = at
+            while i < i_end or j < j_end:
+                if j >= j_end or (i < i_end and source[2 * i] <= source[2 * j]):
+                    s = source[2 * i]
+                    e = source[2 * i + 1]
+                    i += 1
+                else:
+                    s = source[2 * j]
+                    e = source[2 * j + 1]
+                    j += 1
+                if at > begin_of and s <= target[2 * at - 1]:
+                    target[2 * at - 1] = max(target[2 * at - 1], e)
+                else:
+                    target[2 * at] = s
+                    target[2 * at + 1] = e
+                    at += 1
+            half += 1
+        bounds[half] = at
+        n = half
+        source, target = target, source
+    for k in range(2 * at):
+        out[k] = source[k]
+    return at
+
+
+@_kernel(_I32, _I64, _I64, _I64, _I32, _I64, _I64, _I64, _N, _N, _OUT64, _OUT64, _OUT64)
+def unions(a, a_begin, a_count, a_groups, b, b_begin, b_count, b_groups, first, last, shared, left, right):
+    """Groups first to last: each side's union, its pixels and the pixels the two share."""
+    most = np.int64(0)
+    for g in range(first, last):
+        total = np.int64(0)
+        for i in range(a_groups[g], a_groups[g + 1]):
+            total += a_count[i] + 1
+        most = max(most, total)
+        total = np.int64(0)
+        for j in range(b_groups[g], b_groups[g + 1]):
+            total += b_count[j] + 1
+        most = max(most, total)
+    of_a = np.empty(most + 2, np.int32)
+    of_b = np.empty(most + 2, np.int32)
+    spare = np.empty(most + 2, np.int32)
+    for g in range(first, last):
+        n = _union(a, a_begin, a_count, a_groups[g], a_groups[g + 1], of_a, spare)
+        m = _union(b, b_begin, b_count, b_groups[g], b_groups[g + 1], of_b, spare)
+        left[g] = _area(of_a, 0, 2 * n)
+        right[g] = _area(of_b, 0, 2 * m)
+        shared[g] = _shared(of_a, 0, 2 * n, of_b, 0, 2 * m)
