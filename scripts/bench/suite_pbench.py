@@ -1,0 +1,211 @@
+"""Suite `pbench`: `bd.score` end to end against the obvious loop, and its memory as rows grow."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from datasets import ClassLabel, Dataset, Features, List, Value, concatenate_datasets
+from rich.console import Console
+from rich.table import Table
+
+import bench_datasets as bd
+from bench import obvious, synthetic
+from bench.clock import alternate, ratio, seconds
+from bench_datasets import masks
+from bench_datasets.benchmarks import PBENCH_LEVELS
+from bench_datasets.metrics import scoring
+from bench_datasets.metrics.pbench import score as row_scoring
+
+TRUTH = Features(
+    {
+        "key": Value("string"),
+        "id": Value("int64"),
+        "level": ClassLabel(names=list(PBENCH_LEVELS)),
+        "expression": Value("string"),
+        "masks": List(masks.MASK_FEATURE),
+    }
+)
+ANSWERS = Features({"key": Value("string"), "pred_masks": List(masks.MASK_FEATURE)})
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The same rows twice: as Datasets, and as the Python values that the loop takes."""
+
+    truth: Dataset
+    answers: Dataset
+    rows: Sequence[Mapping[str, Any]]
+    predicted: Sequence[Sequence[dict[str, Any]]]
+
+
+def make_rows(rows: int, instances: int, megapixels: float, levels: Sequence[str], seed: int = 0) -> Rows:
+    """Synthetic rows: smooth blobs that hardly touch, and a fair model's answers to them."""
+    rng = np.random.default_rng(seed)
+    size = synthetic.image_size(megapixels)
+    truth, answers = [], []
+    for i in range(rows):
+        shapes = synthetic.sparse(rng, instances, size)
+        level = levels[i % len(levels)]
+        truth.append({"key": f"{level}/{i}", "id": i, "level": level, "masks": _rles(shapes, size)})
+        answers.append(_rles(synthetic.predicted(rng, shapes), size))
+    tables = {
+        "key": [row["key"] for row in truth],
+        "id": [row["id"] for row in truth],
+        "level": [PBENCH_LEVELS.index(row["level"]) for row in truth],
+        "expression": [f"things of row {row['id']}" for row in truth],
+        "masks": [_text(row["masks"]) for row in truth],
+    }
+    answered = {"key": tables["key"], "pred_masks": [_text(found) for found in answers]}
+    return Rows(
+        Dataset.from_dict(tables, features=TRUTH),
+        bd.read_predictions("pbench", Dataset.from_dict(answered, features=ANSWERS)),
+        truth,
+        answers,
+    )
+
+
+def run(console: Console, *, quick: bool, seed: int = 0) -> dict[str, Any]:
+    """Time both on rows of a few masks and on rows of hundreds; measure memory.
+
+    Returns:
+        `cases` (sizes, `seconds`, `ratio`, Macro-F1 and share of hashing), and `memory`.
+
+    Raises:
+        ValueError: the two do not agree.
+    """
+    few, many, crowd = (200, 2, 100) if quick else (2000, 20, 300)
+    cases = [
+        ("rows of 5 masks, 0.3 MP", make_rows(few, 5, 0.3, PBENCH_LEVELS[:5], seed), 3 if quick else 9),
+        (f"rows of {crowd} masks, 4 MP", make_rows(many, crowd, 4, ("dense",), seed), 3),
+    ]
+    found = []
+    for title, rows, repetitions in cases:
+        found.append(_compare(f"{len(rows.rows):,} {title}", rows, repetitions))
+    _print(console, found)
+    memory = _memory(cases[0][1], (200, 800) if quick else (2000, 8000))
+    _print_memory(console, memory)
+    return {"cases": found, "memory": memory}
+
+
+def _compare(title: str, rows: Rows, repetitions: int) -> dict[str, Any]:
+    theirs = obvious.macro_f1(rows.rows, rows.predicted)
+    contenders: dict[str, Any] = {"loop": lambda: obvious.macro_f1(rows.rows, rows.predicted)}
+    for name in masks.available_engines():
+        ours = _summed_up(_score(rows, name))
+        if any(abs(ours[level] - value) > 1e-12 for level, value in theirs.items()):
+            raise ValueError(f"{title}: the obvious loop gives Macro-F1 {theirs}, bd.score with {name} {ours}")
+        contenders[name] = lambda name=name: _score(rows, name)
+        contenders[f"{name}, no row hash"] = lambda name=name: _without_hashes(rows, name)
+    times = alternate(contenders, repetitions)
+    return {
+        "case": title,
+        "rows": len(rows.rows),
+        "masks": sum(len(row["masks"]) for row in rows.rows) + sum(map(len, rows.predicted)),
+        "bytes_per_mask": float(np.median([len(m["counts"]) for row in rows.rows for m in row["masks"]])),
+        "macro_f1": theirs,
+        "seconds": times,
+        "ratio": {name: times["loop"] / value for name, value in times.items()},
+    }
+
+
+def _score(rows: Rows, engine: str) -> Dataset:
+    with masks.using_engine(engine):
+        return bd.score("pbench", rows.truth, rows.answers)
+
+
+def _summed_up(scores: Dataset) -> dict[str, float]:
+    result = bd.summarize("pbench", scores, draws=0)
+    return {
+        key.partition("/")[2]: metric.value for key, metric in result.metrics.items() if key.startswith("macro_f1/")
+    }
+
+
+def _without_hashes(rows: Rows, engine: str) -> Dataset:
+    """The same scoring with empty row hashes, to tell what they cost."""
+    saved = scoring.row_hashes, row_scoring.row_hashes
+    scoring.row_hashes = row_scoring.row_hashes = lambda fields, *_: [""] * len(fields)
+    try:
+        return _score(rows, engine)
+    finally:
+        scoring.row_hashes, row_scoring.row_hashes = saved
+
+
+# ---------------------------------------------------------------------- memory
+
+
+def _memory(rows: Rows, sizes: Sequence[int]) -> list[dict[str, Any]]:
+    """Peak memory of `bd.score` in a process of its own, over Datasets on disk, by number of rows."""
+    found = []
+    for n in sizes:
+        with tempfile.TemporaryDirectory() as folder:
+            _grown(rows.truth, n).save_to_disk(f"{folder}/truth")
+            _grown(rows.answers, n).save_to_disk(f"{folder}/answers")
+            child = Path(__file__).with_name("memory.py")
+            done = subprocess.run([sys.executable, str(child), folder], capture_output=True, text=True, check=False)
+            if done.returncode:
+                raise RuntimeError(f"{child.name} ended with {done.returncode}: {done.stderr.strip()[-800:]}")
+            found.append({"rows": n, **json.loads(done.stdout.splitlines()[-1])})
+    return found
+
+
+def _grown(dataset: Dataset, n: int) -> Dataset:
+    """`n` rows: the dataset's, again and again under other keys."""
+    parts = []
+    for copy in range(-(-n // len(dataset))):
+        part = dataset.select(range(min(len(dataset), n - copy * len(dataset))))
+        keys = [f"{key}{copy:03d}" for key in part["key"]]
+        names = {"key": keys}
+        if "masks" in part.column_names:
+            names["id"] = [int(key.split("/")[1]) for key in keys]
+        part = part.remove_columns(list(names))
+        for name, values in names.items():
+            part = part.add_column(name, values)
+        parts.append(part)
+    return concatenate_datasets(parts)
+
+
+def _rles(shapes: Sequence[synthetic.Blob], size: tuple[int, int]) -> list[dict[str, Any]]:
+    return synthetic.draw_all(shapes, size, "smooth")
+
+
+def _text(rles: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{"size": rle["size"], "counts": rle["counts"].decode()} for rle in rles]
+
+
+# ---------------------------------------------------------------------- print
+
+
+def _print(console: Console, cases: list[dict[str, Any]]) -> None:
+    table = Table(title="bd.score (everything validated and hashed) against the obvious loop (medians; same Macro-F1)")
+    for name in ("rows", "masks", "B/mask", "obvious loop", "", "bd.score", "x the loop"):
+        table.add_column(name, justify="left" if name in ("rows", "") else "right")
+    for case in cases:
+        loop = seconds(case["seconds"]["loop"])
+        head = [case["case"], f"{case['masks']:,}", f"{case['bytes_per_mask']:,.0f}", loop]
+        for name in case["seconds"]:
+            if name != "loop":
+                table.add_row(*head, name, seconds(case["seconds"][name]), ratio(case["ratio"][name]))
+                head = [""] * 4
+    console.print(table)
+
+
+def _print_memory(console: Console, memory: list[dict[str, Any]]) -> None:
+    table = Table(title="memory of bd.score in a process of its own, above what it had before")
+    for name in ("rows", "data on disk", "growth, mapped files aside", "growth, all"):
+        table.add_column(name, justify="right")
+    for found in memory:
+        table.add_row(
+            f"{found['rows']:,}",
+            f"{found['data_mb']:.0f} MB",
+            "-" if found["anonymous_mb"] is None else f"{found['anonymous_mb']:.0f} MB",
+            f"{found['all_mb']:.0f} MB",
+        )
+    console.print(table)
