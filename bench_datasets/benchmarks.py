@@ -82,6 +82,40 @@ BENCHMARKS: dict[str, Benchmark] = {
             " archivePrefix={arXiv}}"
         ),
     ),
+    "instancebench": Benchmark(
+        name="instancebench",
+        title="InstanceBench",
+        builder="bench_datasets.builders.instancebench",
+        metric="bench_datasets.metrics.instancebench",
+        protocols=("default",),
+        source=Source(repo="", revision="", env="BENCH_DATASETS_INSTANCEBENCH", rows={"test": 2918}),
+        headline={"default": "miou"},
+        citation="@misc{instancebench, title={InstanceBench}, author={Li and others}, year={2026}}",
+    ),
+    "pvsg": Benchmark(
+        name="pvsg",
+        title="PVSG",
+        builder="bench_datasets.builders.pvsg",
+        metric="bench_datasets.metrics.pvsg",
+        protocols=("official", "volume", "card", "weak_official"),
+        source=Source(
+            repo="Jingkang/PVSG",
+            revision="main",
+            env="BENCH_DATASETS_PVSG",
+            rows={"train": 338, "test": 62},
+            licence="research use",
+        ),
+        headline={
+            "official": "R@20/0.5",
+            "volume": "R@20/0.5",
+            "card": "R@20/0.5",
+            "weak_official": "weak_official/R@20",
+        },
+        citation=(
+            "@inproceedings{yang2023pvsg, title={Panoptic Video Scene Graph Generation}, author={Yang and others},"
+            " booktitle={CVPR}, year={2023}, eprint={2311.17058}, archivePrefix={arXiv}}"
+        ),
+    ),
 }
 """Every benchmark that this installation knows, by name."""
 

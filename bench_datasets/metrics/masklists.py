@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from bench_datasets.masks import MASK_TYPE, MaskColumn, list_offsets, list_values, parse_masks
 
-
 CHUNK_BYTES = 1 << 22
 """Bytes of counts that are decoded at a time."""
 
