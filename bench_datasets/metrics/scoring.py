@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
@@ -14,20 +14,17 @@ from numpy.typing import NDArray
 
 from bench_datasets.benchmarks import get_benchmark
 from bench_datasets.builders import provenance
-from bench_datasets.faults import BenchError, Fault, FaultError
+from bench_datasets.faults import FAULTS, BenchError, FaultError
 from bench_datasets.masks import using_engine
 from bench_datasets.metrics.hashes import content_hash, row_hashes
-from bench_datasets.metrics.masklists import CHUNK_BYTES, parts, read_mask_lists
+from bench_datasets.metrics.masklists import CHUNK_BYTES, parts
 from bench_datasets.metrics.options import ScoreOptions
 from bench_datasets.metrics.provenance import with_provenance
-from bench_datasets.predictions import pair
+from bench_datasets.metrics.units import Units, blame
 from bench_datasets.predictions.store import Spool
 
 BATCH_ROWS = 64
 """Rows that are taken up at a time; the scoring cuts them further by bytes."""
-
-TWICE = -2
-"""Stands for the prediction of a row that several predictions name."""
 
 EXAMPLES = 5
 """Keys that are named with each fault."""
@@ -145,6 +142,7 @@ def score(
     num_proc: int | None = None,
     engine: str | None = None,
     threads: int = 1,
+    whole: bool = True,
 ) -> Dataset:
     """Score predictions against the truth.
 
@@ -164,6 +162,8 @@ def score(
             are the same.
         threads: how many the numba engine may use in each process.
 
+        whole: whether `truth` is all that the predictions are about; if not, predictions for other rows are no fault.
+
     Returns:
         One score row a truth row, sorted by key, with the provenance in the schema's metadata.
 
@@ -179,18 +179,15 @@ def score(
     ).options
     source = provenance(truth)
     labels = _labels(truth, metric)
-    keys, ids, levels = _names(labels, metric, level)
-    pairing = pair(keys, ids, levels, predictions)
-    faults = _pairing_faults(pairing.faults, options)
-    used = pairing.index.copy()
-    used[[i for i, key in enumerate(keys) if key in faults.twice]] = TWICE
-    answers = predictions.select_columns([c for c in metric.PREDICTION_COLUMNS if c in predictions.column_names])
+    if not len(labels):
+        raise BenchError("truth: expected rows, found none")
+    units: Units = metric.pair_units(labels, predictions, options, whole)
+    others = _count(units, options)
+    answers = predictions.select_columns([c for c in metric.ANSWER_COLUMNS if c in predictions.column_names])
     with using_engine(engine, threads):
-        hashed = _verify(answers, used, keys, options)
-    batches = _scored(labels, answers, used, Scorer(benchmark, options), num_proc)
-    table = pa.concat_tables(batches) if batches else score_features(benchmark).arrow_schema.empty_table()
-    order = np.argsort(np.array(table["key"].to_pylist(), dtype=object).astype(str), kind="stable")
-    table = table.take(pa.array(order))
+        hashed = _verify(metric, answers, units, options)
+    table = pa.concat_tables(_scored(labels, answers, units, Scorer(benchmark, options), num_proc))
+    table = table.take(pa.array(sort_order(table, metric.SORT_COLUMNS)))
     chosen = metric.get_protocol(protocol)
     record = {
         "benchmark": benchmark,
@@ -202,41 +199,32 @@ def score(
             "expected": sum(source["rows"].values()) if source else None,
         },
         "predictions": {
-            "sha256": content_hash(hashed), "rows": len(predictions), "missing": int((pairing.index == -1).sum())
+            "sha256": content_hash(hashed), "rows": len(predictions), "missing": units.missing
         },
         "settings": {"missing": missing, "on_fault": on_fault},
-        "faults": faults.counts,
+        "faults": others,
     }  # fmt: skip
     features = score_features(benchmark, protocol)
     return Dataset(with_provenance(table.cast(features.arrow_schema), features, record))
 
 
-class _Faults:
-    """Faults of the pairing: those of no truth row are counted here; rows named twice are scored as faulty ones."""
+def _count(units: Units, options: ScoreOptions) -> dict[str, dict[str, Any]]:
+    """Faults of the pairing that belong to no unit, counted; rows named twice are scored as faulty ones.
 
-    def __init__(self) -> None:
-        self.counts: dict[str, dict[str, Any]] = {}
-        self.twice: set[str] = set()
-
-    def count(self, fault: Fault) -> None:
-        entry = self.counts.setdefault(fault.code, {"count": 0, "examples": []})
-        entry["count"] += 1
-        if len(entry["examples"]) < EXAMPLES:
-            entry["examples"].append(fault.key)
-
-
-def _pairing_faults(found: list[Fault], options: ScoreOptions) -> _Faults:
-    faults = _Faults()
-    for fault in found:
-        if fault.code == "missing_prediction":
-            continue  # the scoring itself meets the row without prediction, and knows what was asked for
+    Raises:
+        FaultError: there is a fault and the options say to stop.
+    """
+    counts: dict[str, dict[str, Any]] = {}
+    for fault in units.faults:
         if options.stops:
             raise FaultError(*fault)
         if fault.code == "duplicate_prediction":
-            faults.twice.add(fault.key)
-        else:
-            faults.count(fault)
-    return faults
+            continue
+        entry = counts.setdefault(fault.code, {"count": 0, "examples": []})
+        entry["count"] += 1
+        if len(entry["examples"]) < EXAMPLES:
+            entry["examples"].append(fault.key)
+    return counts
 
 
 def _labels(truth: Dataset | IterableDataset, metric: ModuleType) -> Dataset:
@@ -262,115 +250,90 @@ def _labels(truth: Dataset | IterableDataset, metric: ModuleType) -> Dataset:
     return spool.dataset(stream.features or Features.from_arrow_schema(table.schema))
 
 
-def _names(labels: Dataset, metric: ModuleType, level: str | None) -> tuple[list[str], list[int], list[str]]:
-    """Keys, ids and levels of all rows; keys must differ."""
-    names = [name for name in ("key", "id", "level") if name in labels.column_names]
-    table = labels.select_columns(names).with_format("arrow")[:] if names else None
-    keys, ids, levels = metric.row_names(table, level, labels.column_names)
-    seen: set[str] = set()
-    for key in keys:
-        if key in seen:
-            raise BenchError(
-                f'{key}: two truth rows bear this key; load them with load_dataset("{metric.__name__.split(".")[-1]}",'
-                " data_dir=...), which numbers repeated ids in the source's order"
-            )
-        seen.add(key)
-    return keys, ids, levels
+def sort_order(table: pa.Table, columns: Sequence[str]) -> NDArray[np.int64]:
+    """`(n,) int64`, the order of a score table: by its key, then by what else tells its rows apart."""
+    names = [np.array(table[column].to_pylist(), dtype=object).astype(str) for column in columns]
+    return np.lexsort(names[::-1]).astype(np.int64)
 
 
-def _verify(predictions: Dataset, index: NDArray[np.int64], keys: list[str], options: ScoreOptions) -> list[str]:
+def _verify(metric: ModuleType, answers: Dataset, units: Units, options: ScoreOptions) -> list[str]:
     """Validate every prediction that will be scored, before the first one is; their hashes.
 
     Raises:
         FaultError: one is faulty and the options say to stop.
     """
-    paired = np.flatnonzero(index >= 0)
+    used = np.flatnonzero(units.answers >= 0)
     hashes: list[str] = []
-    arrow = predictions.with_format("arrow")
-    for first in range(0, len(paired), BATCH_ROWS):
-        rows = paired[first : first + BATCH_ROWS]
-        table = arrow[index[rows].tolist()]
-        if "pred_masks" not in table.column_names:
-            raise BenchError(f"predictions: expected a column pred_masks, found {', '.join(predictions.column_names)}")
-        reading = table["pred_faults"].to_pylist() if "pred_faults" in table.column_names else [None] * len(rows)
-        others = table.select([c for c in table.column_names if c not in ("pred_masks", "pred_faults")]).to_pylist()
-        lists = read_mask_lists(table["pred_masks"])
+    arrow = answers.with_format("arrow")
+    for first in range(0, len(used), BATCH_ROWS):
+        place = used[first : first + BATCH_ROWS]
+        table = arrow[units.answers[place].tolist()]
+        reading = table["pred_faults"].to_pylist() if "pred_faults" in table.column_names else [None] * len(place)
+        lists, fields = metric.read_answers(table)
         for start, stop in parts(lists.bytes_a_row() / CHUNK_BYTES):
             part = lists.slice(start, stop)
             problems = part.problems()
             for k in range(stop - start):
                 read = reading[start + k]
-                if options.stops and (read or k in problems):
+                if options.stops and (k in problems or (read and FAULTS[read[0]["code"]].default == "stop")):
                     code, text = (read[0]["code"], read[0]["text"]) if read else ("malformed_mask", problems[k][0])
                     advice = "`check` lists all that is wrong"
-                    raise FaultError(code, keys[rows[start + k]], f"prediction, {text}; {advice}")
+                    raise FaultError(code, units.names[place[start + k]], f"prediction, {text}; {advice}")
             sound = np.array([k for k in range(stop - start) if k not in problems], np.int64)
-            fields = [{"key": keys[rows[start + k]], **others[start + k]} for k in sound]
             chosen = part if len(sound) == stop - start else part.take(sound)
-            hashes += row_hashes(fields, chosen.masks, chosen.groups)
+            named = [{"key": units.names[place[start + k]], **fields[start + k]} for k in sound]
+            hashes += row_hashes(named, chosen.masks, chosen.groups)
     return hashes
 
 
-class _PairedScorer:
-    """The scorer over truth rows whose predictions stand elsewhere, at `index` (-1: none, -2: more than one)."""
+class _UnitScorer:
+    """The scorer over units, whose truth and predictions stand elsewhere."""
 
-    def __init__(self, function: Scorer, predictions: Dataset, index: NDArray[np.int64]) -> None:
-        self.function, self.predictions, self.index = function, predictions, index
+    def __init__(self, function: Scorer, labels: Dataset, answers: Dataset, units: Units) -> None:
+        self.function, self.labels, self.answers, self.units = function, labels, answers, units
 
-    def __call__(self, table: pa.Table, rows: list[int]) -> pa.Table:
-        chosen = self.index[rows]
-        answered = np.flatnonzero(chosen >= 0)
-        found = self.predictions.with_format("arrow")[chosen[answered].tolist()] if len(answered) else None
-        place = np.full(len(rows), -1)
-        place[answered] = np.arange(len(answered))
-        for name in self.predictions.column_names:
-            kind = self.predictions.features.arrow_schema.field(name).type
-            if found is None:
-                values = pa.nulls(len(rows), kind)
-            else:
-                values = pa.concat_arrays(found[name].chunks)
-                if len(answered) < len(rows):
-                    values = values.take(pa.array(place, mask=place < 0))
-            table = table.append_column(name, values)
-        if (chosen == TWICE).any():
-            table = _blame(table, chosen == TWICE)
+    def __call__(self, rows: list[int]) -> pa.Table:
+        metric, units = _metric(self.function.benchmark), self.units
+        first, last = rows[0], rows[-1] + 1
+        truth = self.labels.with_format("arrow")[units.truth[first:last].tolist()]
+        begin = units.begin[first : last + 1]
+        wanted = units.answers[begin[0] : begin[-1]]
+        there = np.flatnonzero(wanted >= 0)
+        found = self.answers.with_format("arrow")[wanted[there].tolist()] if len(there) else None
+        place = np.full(len(wanted), -1)
+        place[there] = np.arange(len(there))
+        columns = {name: values[first:last] for name, values in units.columns.items()}
+        schema = self.answers.features.arrow_schema
+        table = metric.attach(truth, found, place, begin - begin[0], columns, schema, self.function.options)
+        if units.twice[first:last].any():
+            table = blame(table, units.twice[first:last])
         scored = self.function(table)
         assert isinstance(scored, pa.Table)
         return scored
 
-
-def _blame(table: pa.Table, twice: NDArray[np.bool_]) -> pa.Table:
-    """Rows that two predictions name bear that fault."""
-    old = table["pred_faults"].to_pylist() if "pred_faults" in table.column_names else [None] * len(table)
-    fault = [{"code": "duplicate_prediction", "text": "two predictions name this row"}]
-    faults = [fault if two else other for two, other in zip(twice, old, strict=True)]
-    kept = table.drop_columns(["pred_faults"]) if "pred_faults" in table.column_names else table
-    return kept.append_column("pred_faults", pa.array(faults, _FAULTS))
+    def in_batch(self, batch: dict[str, list[int]]) -> pa.Table:
+        """For `Dataset.map` over the units' numbers."""
+        return self(batch["unit"])
 
 
-_FAULTS = pa.list_(pa.struct([("code", pa.string()), ("text", pa.string())]))
-
-
-def _scored(
-    labels: Dataset, predictions: Dataset, index: NDArray[np.int64], function: Scorer, num_proc: int | None
-) -> list[pa.Table]:
-    paired = _PairedScorer(function, predictions, index)
-    arrow = labels.with_format("arrow")
+def _scored(labels: Dataset, answers: Dataset, units: Units, function: Scorer, num_proc: int | None) -> list[pa.Table]:
+    work = _UnitScorer(function, labels, answers, units)
     if num_proc is not None and num_proc > 1:
-        scored = arrow.map(
-            paired, with_indices=True, batched=True, batch_size=BATCH_ROWS, num_proc=num_proc,
-            remove_columns=labels.column_names, features=score_features(function.benchmark, function.options.protocol),
-            load_from_cache_file=False, desc="Scoring",
+        numbers = Dataset.from_dict({"unit": list(range(len(units)))})
+        scored = numbers.map(
+            work.in_batch, batched=True, batch_size=BATCH_ROWS, num_proc=num_proc, remove_columns=["unit"],
+            features=score_features(function.benchmark, function.options.protocol), load_from_cache_file=False,
+            desc="Scoring",
         )  # fmt: skip
         return [scored.with_format("arrow")[:]]
-    return list(_in_turn(arrow, paired))
+    return list(_in_turn(work, len(units)))
 
 
-def _in_turn(arrow: Dataset, paired: _PairedScorer) -> Iterator[pa.Table]:
-    with tqdm(total=len(arrow), desc="Scoring", unit=" rows") as progress:
-        for first in range(0, len(arrow), BATCH_ROWS):
-            rows = list(range(first, min(first + BATCH_ROWS, len(arrow))))
-            yield paired(arrow[first : first + len(rows)], rows)
+def _in_turn(work: _UnitScorer, count: int) -> Iterator[pa.Table]:
+    with tqdm(total=count, desc="Scoring", unit=" rows") as progress:
+        for first in range(0, count, BATCH_ROWS):
+            rows = list(range(first, min(first + BATCH_ROWS, count)))
+            yield work(rows)
             progress.update(len(rows))
 
 

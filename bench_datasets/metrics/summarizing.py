@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import datetime
-from collections import Counter
+import inspect
 from collections.abc import Mapping, Sequence
 from importlib import metadata
+from itertools import pairwise
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 from datasets import Dataset, IterableDataset
 
@@ -16,7 +16,10 @@ from bench_datasets.benchmarks import get_benchmark
 from bench_datasets.faults import BenchError
 from bench_datasets.metrics.hashes import content_hash
 from bench_datasets.metrics.provenance import provenance_of
+from bench_datasets.metrics.scoring import sort_order
 from bench_datasets.results import Result
+
+DEFAULT_K = (20, 50, 100)
 
 EXAMPLES = 5
 """Keys that are named with each fault."""
@@ -31,6 +34,7 @@ def summarize(
     benchmark: str,
     scores: Dataset | IterableDataset | pa.Table,
     *,
+    k: Sequence[int] = DEFAULT_K,
     thresholds: Sequence[float] | None = None,
     by: Sequence[str] = (),
     draws: int = 10_000,
@@ -42,8 +46,9 @@ def summarize(
     Args:
         benchmark: its name.
         scores: what `score`, `map_score` or `Dataset.map(scorer(...))` gave; streaming or not.
-        thresholds: PBench: IoU thresholds of the row score in place of the protocol's; the result is then comparable
-            to nothing published.
+        k: PVSG: ranks up to which triplets count; from 1.
+        thresholds: IoU thresholds: of PBench's row score and of PVSG's recall in place of the protocol's (the result
+            is then comparable to nothing published), of further InstanceBench numbers.
         by: further columns of the score table to slice by.
         draws: bootstrap draws; 0 for no intervals.
         seed: of the draws.
@@ -63,7 +68,7 @@ def summarize(
     entry, metric = get_benchmark(benchmark), get_benchmark(benchmark).metric_module()
     if draws < 0:
         raise BenchError(f"draws: expected 0 or more, got {draws}")
-    table = _table(scores, metric.features().arrow_schema)
+    table = _table(scores, metric.features().arrow_schema, metric.SORT_COLUMNS)
     protocol = _one_protocol(table)
     chosen = metric.get_protocol(protocol["name"])
     if chosen.version != protocol["version"]:
@@ -71,33 +76,39 @@ def summarize(
             f"scores: made under {protocol['name']}@{protocol['version']}, this package has version {chosen.version};"
             " score again, or use the package version that made them"
         )
+    ranked = "k" in inspect.signature(metric.summarize_table).parameters
+    if not ranked and tuple(k) != DEFAULT_K:
+        raise BenchError(f"k: {benchmark} has no ranked triplets; leave it out")
+    if not tuple(k) or not all(isinstance(rank, int) and rank > 0 for rank in k):
+        raise BenchError(f"k: expected ranks from 1, got {list(k)}")
     origin = dict(provenance or provenance_of(scores) or {})
     skipped = table["skipped"].to_numpy()
     scored = table.filter(pa.array(~skipped))
     settings = {
-        "missing": None, "on_fault": None, **origin.get("settings", {}), "k": None, "boundary": False,
+        "missing": None, "on_fault": None, **origin.get("settings", {}), "k": list(k) if ranked else None, "boundary": False,
         "thresholds": None if thresholds is None else [float(t) for t in thresholds],
     }  # fmt: skip
-    metrics, slices = metric.summarize_table(scored, chosen.name, thresholds=thresholds, by=by, draws=draws, seed=seed)
+    more = {"k": tuple(k)} if ranked else {}
+    metrics, slices = metric.summarize_table(
+        scored, chosen.name, thresholds=thresholds, by=by, draws=draws, seed=seed, **more
+    )
     dataset = {"source": None, "split": None, "revision": None, **origin.get("dataset", {})}
     expected = dataset.pop("expected", None)
-    levels = Counter(scored["level"].to_pylist())
     clean = bool(origin) and not skipped.any() and not origin.get("faults")
-    comparable = metric.comparable_to(chosen.name, levels, settings) if clean else None
-    clusters = scored["cluster"].to_pylist()
+    comparable = metric.comparable_to(chosen.name, scored, dataset, settings) if clean else None
+    image = metric.UNIT == "row" and scored["cluster"].to_pylist() != scored["key"].to_pylist()
+    hashes = dict(zip(table["key"].to_pylist(), table["row_sha256"].to_pylist(), strict=True))
     return Result(
         benchmark=benchmark,
         protocol={"name": chosen.name, "version": chosen.version, "comparable_to": comparable},
         dataset={
             **dataset,
-            "rows": {"scored": len(scored), "expected": expected},
-            "content_sha256": content_hash(table["row_sha256"].to_pylist()),
+            "rows": {"scored": len(set(scored["key"].to_pylist())), "expected": expected},
+            "content_sha256": content_hash(hashes.values()),
         },
         predictions={"sha256": None, "rows": None, "missing": None, **origin.get("predictions", {})},
         settings=settings,
-        statistics={
-            "seed": seed, "draws": draws, "unit": "row" if clusters == scored["key"].to_pylist() else "image"
-        },
+        statistics={"seed": seed, "draws": draws, "unit": "image" if image else metric.UNIT},
         metrics=metrics,
         slices=slices,
         faults=_faults(table, origin.get("faults", {})),
@@ -107,7 +118,7 @@ def summarize(
     )  # fmt: skip
 
 
-def _table(scores: Dataset | IterableDataset | pa.Table, schema: pa.Schema) -> pa.Table:
+def _table(scores: Dataset | IterableDataset | pa.Table, schema: pa.Schema, columns: Sequence[str]) -> pa.Table:
     """The score table, sorted by key, keys apart."""
     if isinstance(scores, pa.Table):
         table = scores
@@ -127,15 +138,14 @@ def _table(scores: Dataset | IterableDataset | pa.Table, schema: pa.Schema) -> p
         )
     if not len(table):
         raise BenchError("scores: the table holds no rows; was the truth empty?")
-    keys = np.array(table["key"].to_pylist(), dtype=object).astype(str)
-    order = np.argsort(keys, kind="stable")
-    ordered = keys[order]
-    repeated = np.flatnonzero(ordered[1:] == ordered[:-1])
-    if len(repeated):
-        raise BenchError(
-            f"{ordered[repeated[0]]}: two score rows bear this key; rows that did not come through load_dataset(NAME)"
-            " must have ids that differ within a level"
-        )
+    order = sort_order(table, columns)
+    keys = list(zip(*(table[name].take(pa.array(order)).to_pylist() for name in columns), strict=True))
+    for one, other in pairwise(keys):
+        if one == other:
+            raise BenchError(
+                f"{' '.join(one)}: two score rows bear this key; rows that did not come through load_dataset(NAME)"
+                " must have ids that differ within a level"
+            )
     return pa.table(table.take(pa.array(order)).combine_chunks())
 
 

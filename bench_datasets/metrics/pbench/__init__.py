@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,8 +13,9 @@ from bench_datasets.benchmarks import get_benchmark
 from bench_datasets.faults import BenchError
 from bench_datasets.metrics.pbench.columns import SCORE_COLUMNS, features
 from bench_datasets.metrics.pbench.explain import explain
+from bench_datasets.metrics.pbench.pairing import attach, pair_units, read_answers
 from bench_datasets.metrics.pbench.protocol import PROTOCOLS, Protocol, get_protocol
-from bench_datasets.metrics.pbench.rows import LABEL_COLUMNS, PREDICTION_COLUMNS, row_names
+from bench_datasets.metrics.pbench.rows import ANSWER_COLUMNS, LABEL_COLUMNS, row_names
 from bench_datasets.metrics.pbench.score import score_table
 from bench_datasets.metrics.pbench.summary import (
     LOWER_IS_BETTER,
@@ -27,19 +29,30 @@ from bench_datasets.results import Metric, Slice
 from bench_datasets.statistics import Statistic, estimate
 
 __all__ = [
+    "ANSWER_COLUMNS",
     "LABEL_COLUMNS",
-    "PREDICTION_COLUMNS",
     "PROTOCOLS",
     "SCORE_COLUMNS",
+    "SORT_COLUMNS",
+    "UNIT",
     "Protocol",
+    "attach",
     "comparable_to",
     "explain",
     "features",
     "get_protocol",
+    "pair_units",
+    "read_answers",
     "row_names",
     "score_table",
     "summarize_table",
 ]
+
+UNIT = "row"
+"""What is resampled: a row, or the rows of an image where they bear its hash."""
+
+SORT_COLUMNS = ("key",)
+"""What a score table is sorted by, and what tells its rows apart."""
 
 
 def summarize_table(
@@ -85,14 +98,18 @@ def summarize_table(
     return grouped["", ""], slices
 
 
-def comparable_to(protocol: str, levels: Mapping[str, int], settings: Mapping[str, Any]) -> str | None:
+def comparable_to(
+    protocol: str, scored: pa.Table, dataset: Mapping[str, Any], settings: Mapping[str, Any]
+) -> str | None:
     """Whose published numbers a run compares with, if every level was scored whole and at the protocol's thresholds.
 
     Args:
         protocol: its name.
-        levels: scored rows by level.
+        scored: the score rows.
+        dataset: of the result.
         settings: of the result.
     """
-    published = get_benchmark("pbench").source.rows
-    whole = all(levels.get(level, 0) == rows for level, rows in published.items())
+    del dataset
+    levels = Counter(scored["level"].to_pylist())
+    whole = all(levels[level] == rows for level, rows in get_benchmark("pbench").source.rows.items())
     return get_protocol(protocol).comparable_to if whole and settings.get("thresholds") is None else None

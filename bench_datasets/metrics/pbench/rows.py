@@ -15,7 +15,7 @@ from bench_datasets.faults import BenchError, Fault
 from bench_datasets.metrics.masklists import MaskLists, read_mask_lists
 
 LABEL_COLUMNS = ("key", "id", "level", "expression", "masks", "count", "faults", "image_sha256")
-PREDICTION_COLUMNS = ("pred_masks", "pred_scores", "pred_centers", "pred_sizes", "pred_faults")
+ANSWER_COLUMNS = ("pred_masks", "pred_scores", "pred_centers", "pred_sizes", "pred_faults")
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,64 @@
+"""PBench's predictions beside its truth: one a row."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from datasets import Dataset
+from numpy.typing import NDArray
+
+from bench_datasets.faults import BenchError
+from bench_datasets.metrics.masklists import MaskLists, read_mask_lists
+from bench_datasets.metrics.options import ScoreOptions
+from bench_datasets.metrics.pbench.rows import row_names
+from bench_datasets.metrics.units import Units, append_rows
+from bench_datasets.predictions import pair
+
+
+def pair_units(labels: Dataset, predictions: Dataset, options: ScoreOptions, whole: bool) -> Units:
+    """Which prediction belongs to which row.
+
+    Raises:
+        BenchError: two truth rows bear one key.
+    """
+    columns = [name for name in ("key", "id", "level") if name in labels.column_names]
+    table = labels.select_columns(columns).with_format("arrow")[:] if columns else None
+    keys, ids, levels = row_names(table, options.level, labels.column_names)
+    seen: set[str] = set()
+    for key in keys:
+        if key in seen:
+            raise BenchError(
+                f'{key}: two truth rows bear this key; load them with load_dataset("pbench", data_dir=...), which'
+                " numbers repeated ids in the source's order"
+            )
+        seen.add(key)
+    found = pair(keys, ids, levels, predictions, whole=whole)
+    return Units.row_by_row(found.index, keys, found.faults)
+
+
+def attach(
+    table: pa.Table,
+    found: pa.Table | None,
+    place: NDArray[np.int64],
+    begin: NDArray[np.int64],
+    columns: dict[str, list[Any]],
+    schema: pa.Schema,
+    options: ScoreOptions,
+) -> pa.Table:
+    """Truth rows with their predictions beside them; see `units.append_rows`."""
+    del begin, columns, options
+    return append_rows(table, found, place, schema)
+
+
+def read_answers(table: pa.Table) -> tuple[MaskLists, list[dict[str, Any]]]:
+    """The masks of prediction rows, and their other fields.
+
+    Raises:
+        BenchError: there is no column `pred_masks`.
+    """
+    if "pred_masks" not in table.column_names:
+        raise BenchError(f"predictions: expected a column pred_masks, found {', '.join(table.column_names)}")
+    others = [name for name in table.column_names if name not in ("pred_masks", "pred_faults")]
+    return read_mask_lists(table["pred_masks"]), table.select(others).to_pylist() if others else [{}] * len(table)

@@ -1,0 +1,98 @@
+"""Which predictions belong to which score row: the one thing about scoring that differs from benchmark to benchmark."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from bench_datasets.faults import Fault
+
+FAULTS_TYPE = pa.list_(pa.struct([("code", pa.string()), ("text", pa.string())]))
+"""Arrow type of `pred_faults`."""
+
+TWICE = {"code": "duplicate_prediction", "text": "two predictions name this row"}
+
+
+@dataclass
+class Units:
+    """The score rows to be, each a truth row with the predictions for it.
+
+    Attributes:
+        truth: `(u,) int64`, the truth row of each unit.
+        begin: `(u + 1,) int64`, where each unit's predictions begin in `answers`.
+        answers: `int64`, rows of the predictions; -1 where the truth asks for one that is not there.
+        names: what each of the answers is called: its row's key, say.
+        twice: `(u,) bool`, units that two predictions name where one is expected.
+        faults: what belongs to no unit, such as predictions for unknown rows.
+        columns: further columns of the units, by name.
+    """
+
+    truth: NDArray[np.int64]
+    begin: NDArray[np.int64]
+    answers: NDArray[np.int64]
+    names: Sequence[str]
+    twice: NDArray[np.bool_]
+    faults: list[Fault]
+    columns: dict[str, list[Any]] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.truth)
+
+    @property
+    def missing(self) -> int:
+        """Predictions that the truth asks for and that are not there."""
+        return int((self.answers < 0).sum())
+
+    @classmethod
+    def row_by_row(cls, index: NDArray[np.int64], keys: list[str], faults: list[Fault]) -> Units:
+        """One prediction a truth row.
+
+        Args:
+            index: `(n,) int64`, the prediction of each truth row, -1 for none.
+            keys: of the truth rows.
+            faults: of the pairing; missing predictions are met again while scoring and are left out here.
+        """
+        place = {key: i for i, key in enumerate(keys)}
+        twice = np.zeros(len(keys), np.bool_)
+        others = []
+        for fault in faults:
+            if fault.code == "duplicate_prediction" and fault.key in place:
+                twice[place[fault.key]] = True
+            if fault.code != "missing_prediction":
+                others.append(fault)
+        return cls(np.arange(len(keys)), np.arange(len(keys) + 1), index, keys, twice, others)
+
+
+def append_rows(table: pa.Table, found: pa.Table | None, place: NDArray[np.int64], schema: pa.Schema) -> pa.Table:
+    """Truth rows with their one prediction each beside them.
+
+    Args:
+        table: truth rows of n units.
+        found: prediction rows, or `None` if there are none.
+        place: `(n,) int64`, the row of `found`, -1 for none.
+        schema: of the prediction columns.
+    """
+    answered = place >= 0
+    for name in schema.names:
+        if found is None:
+            values = pa.nulls(len(table), schema.field(name).type)
+        else:
+            values = pa.concat_arrays(found[name].chunks)
+            if not (answered.all() and np.array_equal(place, np.arange(len(values)))):
+                values = values.take(pa.array(place, mask=~answered))
+        table = table.append_column(name, values)
+    return table
+
+
+def blame(table: pa.Table, twice: NDArray[np.bool_]) -> pa.Table:
+    """Units that two predictions name bear that fault, in place of those of either."""
+    old = table["pred_faults"].to_pylist() if "pred_faults" in table.column_names else [None] * len(table)
+    faults = pa.array([[TWICE] if two else other for two, other in zip(twice, old, strict=True)], FAULTS_TYPE)
+    if "pred_faults" not in table.column_names:
+        return table.append_column("pred_faults", faults)
+    return table.set_column(table.column_names.index("pred_faults"), "pred_faults", faults)
