@@ -6,11 +6,12 @@ and the builder resolves it, or leaves it alone where the config is built in.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from datasets import ArrowBasedBuilder
 from datasets.data_files import DataFilesDict, DataFilesList
+from datasets.exceptions import DatasetGenerationError
 
 from bench_datasets.benchmarks import get_benchmark
 from bench_datasets.builders.sources import Access, Listing, list_given, list_source
@@ -48,11 +49,13 @@ class SourceBuilder(ArrowBasedBuilder):  # type: ignore[misc]
     Attributes:
         BENCHMARK: the benchmark's name.
         PARTS: the names that its files begin with, in order.
+        SUFFIX: what their names end in.
         listing: the source and its files.
     """
 
     BENCHMARK: str
     PARTS: tuple[str, ...]
+    SUFFIX: str = ".parquet"
     listing: Listing
 
     def __init__(
@@ -100,7 +103,9 @@ class SourceBuilder(ArrowBasedBuilder):  # type: ignore[misc]
                 raise BenchError(
                     f"{benchmark.name}: config {SAMPLE!r} is built in; leave data_dir, data_files and revision out"
                 )
-            found = list_source(benchmark.name, benchmark.source, self.PARTS, root=self.sample_dir())
+            found = list_source(
+                benchmark.name, benchmark.source, self.PARTS, suffix=self.SUFFIX, root=self.sample_dir()
+            )
             return Listing(SAMPLE, None, found.parts)
         if request.data_files is not None:
             if request.revision:
@@ -108,15 +113,27 @@ class SourceBuilder(ArrowBasedBuilder):  # type: ignore[misc]
                     "revision: with data_files, name it in the path: hf://datasets/<org>/<name>@<revision>/<file>"
                 )
             base = None if not data_dir else str(data_dir)
-            return list_given(benchmark.name, request.data_files, self.PARTS, base=base, access=access)
+            return list_given(
+                benchmark.name, request.data_files, self.PARTS, suffix=self.SUFFIX, base=base, access=access
+            )
         return list_source(
             benchmark.name,
             benchmark.source,
             self.PARTS,
+            suffix=self.SUFFIX,
             root=data_dir or None,
             revision=request.revision,
             access=access,
         )
+
+    def _prepare_split_single(self, *args: Any, **kwargs: Any) -> Iterator[Any]:
+        """As upstream, but a mistake in the source is raised as it is, with its own message, from workers too."""
+        try:
+            yield from super()._prepare_split_single(*args, **kwargs)
+        except DatasetGenerationError as error:
+            if isinstance(error.__cause__, BenchError):
+                raise error.__cause__ from None
+            raise
 
 
 def _data_files(listing: Listing) -> DataFilesDict:

@@ -20,12 +20,11 @@ from datasets.builder import Key
 from bench_datasets.benchmarks import PBENCH_LEVELS, get_benchmark
 from bench_datasets.builders.base import SAMPLE, SourceBuilder
 from bench_datasets.builders.labels import LabelFile
+from bench_datasets.builders.noted import Noted
 from bench_datasets.builders.pbench_rows import LABELS, check_schema, row_ids, truth_features, truth_table
 from bench_datasets.builders.provenance import describe
 from bench_datasets.builders.sources import Access, Listing, SourceNotFoundError
-from bench_datasets.faults import BenchError, Fault
-
-logger = logging.getLogger(__name__)
+from bench_datasets.faults import BenchError
 
 _TEXT = "PBench: referring expressions and the masks of everything they name, in five levels and a dense part."
 
@@ -152,7 +151,7 @@ class PBench(SourceBuilder):
         images, access = bool(self.config.images), self.access
         at: tuple[str, tuple[str, ...]] | None = None
         seen: Counter[int] = Counter()
-        faults = _Noted()
+        faults = Noted(self.BENCHMARK)
         for number, shard in enumerate(shards):
             if at != (shard.level, shard.earlier):
                 seen = _ids_of(shard.earlier, access)
@@ -171,15 +170,6 @@ class PBench(SourceBuilder):
             at = (shard.level, (*shard.earlier, shard.path))
         faults.log(log_level)
 
-    def _prepare_split_single(self, *args: Any, **kwargs: Any) -> Iterator[Any]:
-        """As upstream, but a mistake in the source is raised as it is, with its own message, from workers too."""
-        try:
-            yield from super()._prepare_split_single(*args, **kwargs)
-        except datasets.exceptions.DatasetGenerationError as error:
-            if isinstance(error.__cause__, BenchError):
-                raise error.__cause__ from None
-            raise
-
 
 def _ids_of(paths: Sequence[str], access: Access) -> Counter[int]:
     """How often each id occurs in these files; their id columns alone are read."""
@@ -190,24 +180,3 @@ def _ids_of(paths: Sequence[str], access: Access) -> Counter[int]:
             counts.update(row_ids(batch, path, first))
             first += len(batch)
     return counts
-
-
-class _Noted:
-    """Counts of faults and a few of the rows that have them, for one warning at the end."""
-
-    def __init__(self) -> None:
-        self._counts: Counter[str] = Counter()
-        self._examples: dict[str, list[str]] = {}
-
-    def add(self, faults: Sequence[Fault]) -> None:
-        for fault in faults:
-            self._counts[fault.code] += 1
-            if self._counts[fault.code] <= 3:
-                self._examples.setdefault(fault.code, []).append(f"{fault.key} ({fault.text})")
-
-    def log(self, level: int) -> None:
-        if self._counts:
-            lines = [
-                f"{code}: {n} rows, e.g. {'; '.join(self._examples[code])}" for code, n in sorted(self._counts.items())
-            ]
-            logger.log(level, "pbench: rows with faults, noted in their `faults` column:\n  %s", "\n  ".join(lines))

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
-import io
 import json
 from collections import Counter
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from datasets import ClassLabel, Features, Image, List, Value
 
 from bench_datasets.benchmarks import PBENCH_LEVELS
+from bench_datasets.builders.pictures import Picture, no_picture, picture_of
 from bench_datasets.faults import BenchError, Fault
 from bench_datasets.masks import MASK_FEATURE, MASK_TYPE, MaskColumn, MaskError, list_offsets, list_values, parse_masks
-
-_ORIENTATION = 0x0112  # the EXIF tag
 
 LABELS = ("expression", "masks", "count", "id")
 """The source's label columns."""
@@ -198,36 +195,12 @@ def _json_masks(values: pa.Array) -> tuple[pa.StructArray, dict[int, str]]:
     return masks, {**wrong, **no_json}
 
 
-class _Picture(NamedTuple):
-    """A row's image: its value, size [height, width] and hash; or what is wrong with it."""
-
-    value: dict[str, Any] | None
-    size: tuple[int, int] | None
-    sha256: str | None
-    problem: str
-
-
-def _picture(scalar: pa.Scalar) -> _Picture:
+def _picture(scalar: pa.Scalar) -> Picture:
     value = scalar.as_py()
     data = value.get("bytes") if isinstance(value, dict) else value
     if not data:
-        return _Picture(None, None, None, "the row holds no image bytes")
-    try:
-        size = _image_size(data)
-    except Exception as error:
-        return _Picture(None, None, None, f"the image cannot be read ({type(error).__name__}: {error})")
-    path = value.get("path") if isinstance(value, dict) else None
-    return _Picture({"bytes": data, "path": path}, size, hashlib.sha256(data).hexdigest(), "")
-
-
-def _image_size(data: bytes) -> tuple[int, int]:
-    """Height and width in pixels, as `datasets` shows the image: turned the way its EXIF orientation says."""
-    import PIL.Image
-
-    with PIL.Image.open(io.BytesIO(data)) as image:
-        width, height = image.size
-        turned = image.getexif().get(_ORIENTATION) in {5, 6, 7, 8}
-    return (width, height) if turned else (height, width)
+        return no_picture("the row holds no image bytes")
+    return picture_of(data, value.get("path") if isinstance(value, dict) else None)
 
 
 def _is_text(kind: pa.DataType) -> bool:

@@ -1,8 +1,9 @@
 """Where a benchmark's files are: roots on this machine, on the Hub or behind any fsspec URL, and what lies in them.
 
-A source holds one or more Parquet files a part (`level_0`, ..., `dense`), in the layout that the Hub gives to splits:
-`data/<part>-00000-of-00001.parquet`, or the same names, or `<part>.parquet`, directly in the root. Only those files are
-looked at; whatever else lies beside them (folders of images, say) is neither listed nor opened.
+A source holds one or more files a part (`level_0`, ..., `dense`), Parquet or whatever its benchmark comes as, in the
+layout that the Hub gives to splits: `data/<part>-00000-of-00001.parquet`, or the same names, or `<part>.parquet`,
+directly in the root. Only those files are looked at; whatever else lies beside them (folders of images, say) is neither
+listed nor opened.
 """
 
 from __future__ import annotations
@@ -100,6 +101,7 @@ def list_source(
     default: Source,
     parts: Sequence[str],
     *,
+    suffix: str = ".parquet",
     root: str | os.PathLike[str] | None = None,
     revision: str | None = None,
     access: Access | None = None,
@@ -110,6 +112,7 @@ def list_source(
         name: the benchmark, for messages.
         default: its entry's source: the environment variable that is asked next and the Hub dataset that is asked last.
         parts: the names that files may begin with.
+        suffix: what their names end in.
         root: a folder or any fsspec URL (`hf://datasets/org/name@revision`, `s3://...`, `https://...`).
         revision: branch, tag or commit; for a Hub source only.
         access: token and storage options.
@@ -121,12 +124,15 @@ def list_source(
     """
     access = access or Access()
     chosen = os.fspath(root) if root else os.environ.get(default.env) or None
+    ways = (
+        f"{'Three other ways' if default.repo else 'Three ways'}: load_dataset({name!r}, data_dir=...) with a folder or "
+        f"URL holding {_names(suffix)}; the environment variable {default.env} with the same; or the built-in "
+        f"load_dataset({name!r}, 'sample')."
+    )
+    if chosen is None and not default.repo:
+        raise SourceNotFoundError(f"{name}: there is no public source to read by default. {ways}")
     if chosen is None:
         chosen = f"{_HUB}{default.repo}" if revision else f"{_HUB}{default.repo}@{default.revision}"
-    ways = (
-        f"Three other ways: load_dataset({name!r}, data_dir=...) with a folder or URL holding data/<part>-*.parquet; "
-        f"the environment variable {default.env} with the same; or the built-in load_dataset({name!r}, 'sample')."
-    )
     if chosen.startswith("hf://"):
         chosen, source, commit = _pin(chosen, revision, access, ways)
     else:
@@ -136,10 +142,18 @@ def list_source(
             )
         chosen = source = _local(chosen)
         commit = None
-    return Listing(source, commit, _list(chosen, parts, access, ways))
+    return Listing(source, commit, _list(chosen, parts, suffix, access, ways))
 
 
-def list_given(name: str, data_files: object, parts: Sequence[str], *, base: str | None, access: Access) -> Listing:
+def list_given(
+    name: str,
+    data_files: object,
+    parts: Sequence[str],
+    *,
+    suffix: str = ".parquet",
+    base: str | None,
+    access: Access,
+) -> Listing:
     """The files that a caller named with `data_files=`, in the order given.
 
     Args:
@@ -147,6 +161,7 @@ def list_given(name: str, data_files: object, parts: Sequence[str], *, base: str
         data_files: `{part: path or list of paths}`, or paths alone whose file names begin with a part's name. Paths may
             be patterns and URLs.
         parts: the parts there are.
+        suffix: what the names of files that are to tell their part end in.
         base: folder that relative paths start from; the working directory where None.
         access: token and storage options.
 
@@ -165,7 +180,7 @@ def list_given(name: str, data_files: object, parts: Sequence[str], *, base: str
         except FileNotFoundError as error:
             raise SourceNotFoundError(f"data_files: expected files at {pattern!r}, found none ({error})") from error
         for url in urls:
-            found.setdefault(part or _part_of(url, parts), []).append(url)
+            found.setdefault(part or _part_of(url, parts, suffix), []).append(url)
     listed: dict[str, tuple[SourceFile, ...]] = {}
     for part in parts:
         if part in found:
@@ -190,10 +205,10 @@ def _given_patterns(name: str, data_files: object, parts: Sequence[str]) -> list
     return out
 
 
-def _part_of(url: str, parts: Sequence[str]) -> str:
+def _part_of(url: str, parts: Sequence[str], suffix: str) -> str:
     base = url.split("::", 1)[0].rsplit("/", 1)[-1]
     for part in parts:
-        if _stem(base, part) is not None:
+        if _stem(base, part, suffix) is not None:
             return part
     raise BenchError(
         f"data_files: {url}: the file's name begins with none of {', '.join(parts)}; "
@@ -201,11 +216,11 @@ def _part_of(url: str, parts: Sequence[str]) -> str:
     )
 
 
-def _stem(base: str, part: str) -> str | None:
-    """What stands between the part's name and `.parquet`: empty, or from a hyphen on; None for another's file."""
-    if not (base.startswith(part) and base.endswith(".parquet")):
+def _stem(base: str, part: str, suffix: str) -> str | None:
+    """What stands between the part's name and the suffix: empty, or from a hyphen on; None for another's file."""
+    if not (base.startswith(part) and base.endswith(suffix)):
         return None
-    rest = base[len(part) : -len(".parquet")]
+    rest = base[len(part) : -len(suffix)]
     return rest if not rest or rest.startswith("-") else None
 
 
@@ -238,7 +253,12 @@ def _pin(url: str, revision: str | None, access: Access, ways: str) -> tuple[str
     return f"{_HUB}{repo}@{info.sha}{folder}", repo, info.sha
 
 
-def _list(root: str, parts: Sequence[str], access: Access, ways: str) -> dict[str, tuple[SourceFile, ...]]:
+def _names(suffix: str) -> str:
+    """The files of a source, for messages."""
+    return "data/<part>-*.parquet" if suffix == ".parquet" else f"<split>{suffix} or <split>-*{suffix}"
+
+
+def _list(root: str, parts: Sequence[str], suffix: str, access: Access, ways: str) -> dict[str, tuple[SourceFile, ...]]:
     """The files of each part under `root/data`, or else under `root`."""
     seen: list[str] = []
     try:
@@ -246,7 +266,7 @@ def _list(root: str, parts: Sequence[str], access: Access, ways: str) -> dict[st
         protocols = (fs.protocol,) if isinstance(fs.protocol, str) else tuple(fs.protocol)
         if not {"http", "https"} & set(protocols) and fs.isfile(path):
             raise BenchError(
-                f"{root}: expected a folder that holds data/<part>-*.parquet, found a file; name single files by "
+                f"{root}: expected a folder that holds {_names(suffix)}, found a file; name single files by "
                 f"data_files={{part: path}} (parts: {', '.join(parts)})"
             )
         exists = False
@@ -256,7 +276,7 @@ def _list(root: str, parts: Sequence[str], access: Access, ways: str) -> dict[st
             except (FileNotFoundError, NotADirectoryError):
                 continue
             exists = True
-            by_part = {part: _of_part(names, part, root) for part in parts}
+            by_part = {part: _of_part(names, part, suffix, root) for part in parts}
             if any(by_part.values()):
                 return {
                     part: tuple(SourceFile(_full(fs, name, root), _version(fs.info(name))) for name in found)
@@ -269,7 +289,8 @@ def _list(root: str, parts: Sequence[str], access: Access, ways: str) -> dict[st
     except Exception as error:
         kind = f"{type(error).__name__}: {_first_line(error)}"
         raise SourceUnreachableError(f"{root}: the source could not be listed ({kind}). {ways}") from error
-    expected = f"expected files like data/{parts[0]}-00000-of-00001.parquet (parts: {', '.join(parts)})"
+    example = f"data/{parts[0]}-00000-of-00001.parquet" if suffix == ".parquet" else f"{parts[-1]}{suffix}"
+    expected = f"expected files like {example} (parts: {', '.join(parts)})"
     if not exists:
         raise SourceNotFoundError(f"{root}: {expected}, found no such folder")
     found_text = (
@@ -278,9 +299,9 @@ def _list(root: str, parts: Sequence[str], access: Access, ways: str) -> dict[st
     raise SourceNotFoundError(f"{root}: {expected}, found {found_text}")
 
 
-def _of_part(names: Sequence[str], part: str, root: str) -> list[str]:
+def _of_part(names: Sequence[str], part: str, suffix: str, root: str) -> list[str]:
     """The names that are this part's files, checked to be one whole set."""
-    stems = {name: stem for name in names if (stem := _stem(name.rsplit("/", 1)[-1], part)) is not None}
+    stems = {name: stem for name in names if (stem := _stem(name.rsplit("/", 1)[-1], part, suffix)) is not None}
     shards = [match for stem in stems.values() if (match := _SHARD.match(stem))]
     totals = {int(match[2]) for match in shards}
     if len(totals) > 1 or (shards and len(shards) != len(stems)) or ("" in stems.values() and len(stems) > 1):

@@ -22,8 +22,8 @@ def open_truth(
 
     Args:
         name: the benchmark.
-        data: its root (a folder or URL), one of its Parquet files, or "sample" for the built-in one; None for the
-            environment's or the default.
+        data: its root (a folder or URL), one of its files (Parquet, JSON Lines), or "sample" for the built-in one;
+            None for the environment's or the default.
         split: of the builder's splits; slices such as `test[:5]` where not streaming.
         config: of the builder's configs.
         streaming: give an `IterableDataset` and build nothing.
@@ -44,5 +44,5 @@ def open_truth(
     options: dict[str, Any] = {"streaming": streaming, "images": images}
     if not streaming:
         options["num_proc"] = num_proc
-    options["data_files" if data is not None and data.endswith(".parquet") else "data_dir"] = data
+    options["data_files" if data is not None and data.endswith((".parquet", ".jsonl")) else "data_dir"] = data
     return load_dataset(name, config, split=split, **options)
