@@ -17,7 +17,7 @@ import pyarrow as pa
 from datasets import Dataset, IterableDataset
 
 from bench_datasets.faults import BenchError
-from bench_datasets.predictions.pairing import Names, _targets, _Truth
+from bench_datasets.predictions.pairing import Names, TruthNames, targets
 from bench_datasets.predictions.rows import FAULTS_TYPE
 from bench_datasets.predictions.store import Spool
 
@@ -37,8 +37,8 @@ class _RowNames:
         self.ids += ids
         self.levels += levels
 
-    def table(self) -> _Truth:
-        return _Truth(self.keys, self.ids, self.levels)
+    def table(self) -> TruthNames:
+        return TruthNames(self.keys, self.ids, self.levels)
 
 
 @dataclass
@@ -121,10 +121,10 @@ def restrict(predictions: Dataset, part: Part) -> Dataset:
     """
     names = Names.of(predictions)
     scope = part.scope.table()
-    target, problems = _targets(names, scope, True)
+    target, problems = targets(names, scope)
     outside = np.zeros(len(target), np.bool_)
     if part.level is not None:
-        outside = (target < 0) & (_targets(names, part.everything.table(), True)[0] >= 0)
+        outside = (target < 0) & (targets(names, part.everything.table())[0] >= 0)
         outside |= np.array([split is not None and split != part.level for split in names.split.to_pylist()], np.bool_)
     wanted = set(part.rows["key"]) if "key" in part.rows.column_names else set(scope.keys)
     kept = [

@@ -101,8 +101,8 @@ def pair(
         (array([1, 0]), [])
     """
     names = Names.of(predictions)
-    truth = _Truth(truth_keys, truth_ids, truth_levels)
-    target, problems = _targets(names, truth, whole)
+    truth = TruthNames(truth_keys, truth_ids, truth_levels)
+    target, problems = targets(names, truth, whole=whole)
     index = np.full(len(truth.keys), -1, np.int64)
     rows = np.flatnonzero(target >= 0)
     index[target[rows[::-1]]] = rows[::-1]  # written last, so kept: the first prediction
@@ -121,7 +121,15 @@ def pair(
     return Pairing(index, faults)
 
 
-class _Truth:
+class TruthNames:
+    """What names the rows of the truth, and where each name leads.
+
+    Args:
+        keys: `(n,)` keys, each once.
+        ids: `(n,)` ids.
+        levels: `(n,)` names of levels.
+    """
+
     def __init__(self, keys: Sequence[str], ids: Sequence[int], levels: Sequence[str]) -> None:
         self.keys, self.levels = list(keys), list(levels)
         self.ids = np.asarray(ids, np.int64).reshape(-1)
@@ -135,8 +143,17 @@ class _Truth:
             self.by_id.setdefault(number, []).append(row)
 
 
-def _targets(names: Names, truth: _Truth, whole: bool) -> tuple[NDArray[np.int64], dict[int, str]]:
-    """The truth row of every prediction, -1 where there is none, and why."""
+def targets(names: Names, truth: TruthNames, *, whole: bool = True) -> tuple[NDArray[np.int64], dict[int, str]]:
+    """The truth row that every prediction names.
+
+    Args:
+        names: of the m predictions.
+        truth: of the rows.
+        whole: see `pair`.
+
+    Returns:
+        `(m,) int64`, -1 where there is no such row, and what is wrong with those names, by prediction.
+    """
     target = np.full(len(names.key), -1, np.int64)
     problems: dict[int, str] = {}
     keys, numbers, splits, positions = (array.to_pylist() for array in names[:4])
@@ -166,7 +183,7 @@ def _targets(names: Names, truth: _Truth, whole: bool) -> tuple[NDArray[np.int64
     return target, problems
 
 
-def _by_key(key: str, number: int | None, split: str | None, truth: _Truth) -> int | str:
+def _by_key(key: str, number: int | None, split: str | None, truth: TruthNames) -> int | str:
     row = truth.by_key.get(key)
     if row is None:
         return f"no row has the key {key!r}"
@@ -177,7 +194,7 @@ def _by_key(key: str, number: int | None, split: str | None, truth: _Truth) -> i
     return row
 
 
-def _single(rows: list[int], truth: _Truth, none: str) -> int | str:
+def _single(rows: list[int], truth: TruthNames, none: str) -> int | str:
     if len(rows) == 1:
         return rows[0]
     if not rows:
@@ -189,7 +206,7 @@ def _single(rows: list[int], truth: _Truth, none: str) -> int | str:
     return f"the id stands {len(rows)} times in {levels[0]}; name the row by its key ({keys})"
 
 
-def _uneven(splits: list[str | None], positions: list[int | None], truth: _Truth) -> dict[str, str]:
+def _uneven(splits: list[str | None], positions: list[int | None], truth: TruthNames) -> dict[str, str]:
     """Levels whose predictions are named by order and are not as many as the rows."""
     lines: dict[str, int] = {}
     for split, position in zip(splits, positions, strict=True):
@@ -206,7 +223,7 @@ def _uneven(splits: list[str | None], positions: list[int | None], truth: _Truth
     return texts
 
 
-def _hint(names: Names, truth: _Truth, any_found: bool) -> str:
+def _hint(names: Names, truth: TruthNames, any_found: bool) -> str:
     """The likely cause where nothing pairs at all."""
     if any_found or not len(names.key) or not truth.keys:
         return ""
