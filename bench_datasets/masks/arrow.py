@@ -102,7 +102,8 @@ def _sizes(array: pa.Array) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     sizes = np.full((n, 2), -1, np.int64)
     length = pc.fill_null(pc.list_value_length(array), 0).to_numpy(zero_copy_only=False)
     two = length == 2
-    flat = pc.fill_null(array.flatten(), -1).to_numpy(zero_copy_only=False).astype(np.int64)
+    # Unsigned sizes beyond int64 turn negative here, and are refused as such.
+    flat = pc.fill_null(array.flatten().cast(pa.int64(), safe=False), -1).to_numpy(zero_copy_only=False)
     if two.all():
         sizes[:] = flat.reshape(n, 2)
     else:

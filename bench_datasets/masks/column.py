@@ -183,7 +183,8 @@ class MaskColumn:
         status = Status(int(self.decoded.status[i]))
         words = WORDS[status]
         if status is Status.BAD_SUM:
-            words += f" ({self.heights[i]} x {self.widths[i]} = {self.pixels[i]})"
+            height, width = int(self.heights[i]), int(self.widths[i])
+            words += f" ({height} x {width} = {height * width})"
         elif status in (Status.BAD_SIZE, Status.TOO_LARGE):
             words += f", found [{self.heights[i]}, {self.widths[i]}]"
         elif status is Status.BAD_CHARACTER and self.data[self.offsets[i] : self.offsets[i] + 2].tobytes() in (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import pairwise
 
 import numpy as np
@@ -15,6 +16,10 @@ from bench_datasets.masks.varint import decode_counts
 
 PAIR_BYTES = 1 << 19
 """Bytes of counts that are read at a time where aligned masks are compared."""
+
+LARGEST = 2**29
+"""Pixels of the largest mask that pycocotools is given: beyond, two runs may differ by more than six characters hold,
+and a negative varint of seven it misreads, or never returns from."""
 
 NMS_BLOCK = 256
 """Candidates compared in one call: bounds the memory of a suppression to a block times what is kept."""
@@ -41,8 +46,11 @@ class PycocotoolsEngine:
             some = slice(first, last)
             p, q = a.part(first, last), b.part(first, last)
             left[some], right[some] = p.areas(), q.areas()
-            share = [coco.iou([x], [y], [1])[0, 0] for x, y in zip(p.rles(), q.rles(), strict=True)]
-            shared[some] = np.rint(np.nan_to_num(np.array(share)) * left[some])
+            if _readable(p, q):
+                share = [coco.iou([x], [y], [1])[0, 0] for x, y in zip(p.rles(), q.rles(), strict=True)]
+                shared[some] = np.rint(np.nan_to_num(np.array(share)) * left[some])
+            else:
+                shared[some] = _by_runs(p, q)
             first = last
         return shared, left, right
 
@@ -50,18 +58,17 @@ class PycocotoolsEngine:
         self, a: MaskColumn, a_groups: Offsets, b: MaskColumn, b_groups: Offsets
     ) -> NDArray[np.int64]:
         """All pairs within each group, one call of pycocotools a group."""
-        areas = a.areas()
-        left, right = a.rles(), b.rles()
+        matrix = _matrix(a, b)
         parts = []
         bounds = zip(a_groups[:-1], a_groups[1:], b_groups[:-1], b_groups[1:], strict=True)
         for a0, a1, b0, b1 in bounds:
             if a1 > a0 and b1 > b0:
-                parts.append(_intersections(left[a0:a1], right[b0:b1], areas[a0:a1]).ravel())
+                parts.append(matrix(np.arange(a0, a1), np.arange(b0, b1)).ravel())
         return np.concatenate(parts) if parts else np.zeros(0, np.int64)
 
     def group_nms(self, column: MaskColumn, groups: Offsets, threshold: float) -> NDArray[np.bool_]:
         """Greedy suppression, a block of candidates against what is kept so far, largest first."""
-        areas, rles = column.areas(), column.rles()
+        areas, matrix = column.areas(), _matrix(column, column)
         keep = np.zeros(len(column), np.bool_)
         for begin, end in pairwise(groups.tolist()):
             order = begin + nms_order(areas[begin:end])
@@ -69,8 +76,7 @@ class PycocotoolsEngine:
             for at in range(0, len(order), NMS_BLOCK):
                 block = order[at : at + NMS_BLOCK]
                 others = np.concatenate([np.array(kept, np.int64), block])
-                masks = [rles[i] for i in block]
-                shared = _intersections(masks, [rles[i] for i in others], areas[block])
+                shared = matrix(block, others)
                 union = areas[block][:, None] + areas[others] - shared
                 over = np.divide(shared, union, out=np.zeros(shared.shape), where=union > 0) > threshold
                 old = len(kept)
@@ -124,12 +130,43 @@ def _union_areas(count: int, *parts: Part) -> NDArray[np.int64]:
     return np.diff(added[np.searchsorted(starts, np.arange(count + 1) * reach)])
 
 
-def _intersections(
-    a: list[dict[str, object]], b: list[dict[str, object]], areas: NDArray[np.int64]
-) -> NDArray[np.int64]:
-    """`(n, m) int64`: pycocotools divides by a's area where b is called crowd, so the product is the intersection."""
-    share = np.asarray(coco.iou(a, b, [1] * len(b)), np.float64).reshape(len(a), len(b))
-    return np.rint(np.nan_to_num(share) * areas[:, None]).astype(np.int64)
+def _readable(*columns: MaskColumn) -> bool:
+    return all(int(column.pixels.max(initial=0)) <= LARGEST for column in columns)
+
+
+def _matrix(a: MaskColumn, b: MaskColumn) -> Callable[[Offsets, Offsets], NDArray[np.int64]]:
+    """From positions `(n,)` in a and `(m,)` in b to the pixels that they share, `(n, m) int64`."""
+    if not _readable(a, b):
+        return lambda i, j: _by_runs(a.take(np.repeat(i, len(j))), b.take(np.tile(j, len(i)))).reshape(len(i), len(j))
+    areas, left, right = a.areas(), a.rles(), b.rles()
+
+    def matrix(i: Offsets, j: Offsets) -> NDArray[np.int64]:
+        # pycocotools divides by a's area where b is called crowd, so the product is the intersection.
+        share = coco.iou([left[k] for k in i], [right[k] for k in j], [1] * len(j))
+        share = np.asarray(share, np.float64).reshape(len(i), len(j))
+        return np.rint(np.nan_to_num(share) * areas[i][:, None]).astype(np.int64)
+
+    return matrix
+
+
+def _by_runs(a: MaskColumn, b: MaskColumn) -> NDArray[np.int64]:
+    """`(n,) int64` of aligned masks: the runs of all b side by side on one axis, looked up at the ends of a's runs."""
+    base = np.concatenate([[0], np.cumsum(a.pixels)])[:-1]
+    a_starts, a_ends, _ = _on_axis(a, base)
+    b_starts, b_ends, _ = _on_axis(b, base)
+    if not len(b_starts):
+        return np.zeros(len(a), np.int64)
+    sums = np.concatenate([[0], np.cumsum(b_ends - b_starts)])
+
+    def covered(position: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Foreground pixels of b before each position."""
+        k = np.searchsorted(b_starts, position, side="right") - 1
+        at = np.maximum(k, 0)
+        inside = np.minimum(position - b_starts[at], b_ends[at] - b_starts[at])
+        return np.where(k < 0, 0, sums[at] + inside)
+
+    shared: NDArray[np.int64] = np.concatenate([[0], np.cumsum(covered(a_ends) - covered(a_starts))])
+    return np.diff(shared[a.decoded.intervals[2]])
 
 
 def _on_axis(

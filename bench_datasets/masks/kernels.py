@@ -52,6 +52,8 @@ def _read(data, lo, hi, pixels, ends, base, seen):
             seen[0] = True
         if digit & 16:
             value -= np.int64(1) << shift
+        if shift == 35:
+            seen[0] = True
         if index > 2:
             value += older
         if value < 0:

@@ -93,7 +93,7 @@ def union_overlaps(count: int, a: Part, b: Part) -> tuple[NDArray[np.int64], NDA
         Pixels shared by the two unions, of a's union and of b's union, each `(count,) int64`; 0 where there are none.
 
     Raises:
-        MaskError: a mask is unsound, or masks of one group differ in size.
+        MaskError: a mask is unsound, masks of one group differ in size, or the groups do not rise.
 
     Example:
         >>> masks = MaskColumn.from_dense([[[1, 1, 0]], [[0, 1, 1]], [[0, 0, 1]]])
@@ -103,6 +103,8 @@ def union_overlaps(count: int, a: Part, b: Part) -> tuple[NDArray[np.int64], NDA
     height, width = np.full(count, -1), np.full(count, -1)
     for column, group in (a, b):
         used = group >= 0
+        if (np.diff(group[used]) < 0).any():
+            raise MaskError("groups: expected them to rise from mask to mask, found one that falls")
         height[group[used]], width[group[used]] = column.validate().heights[used], column.widths[used]
     for column, group in (a, b):
         members = np.flatnonzero(group >= 0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -18,6 +17,9 @@ from bench_datasets.masks.varint import Runs, encode_counts
 
 MAX_RUNS = 2**26
 """Most runs an uncompressed mask may have."""
+
+MAX_BORDER = 2**24
+"""Most points along the borders of one mask's polygons; bounds the time and memory that drawing them takes."""
 
 
 def parse_masks(
@@ -121,9 +123,9 @@ def _read_size(size: object) -> tuple[int, int]:
         raise MaskError(f"size must be two positive integers [height, width], found {_show(size)}")
     height, width = int(items[0]), int(items[1])
     if height <= 0 or width <= 0:
-        raise MaskError(f"size must be two positive integers [height, width], found [{height}, {width}]")
+        raise MaskError(f"size must be two positive integers [height, width], found {_text([height, width])}")
     if height * width > MAX_PIXELS:
-        raise MaskError(f"size is too large: height x width must be below 2^31 pixels, found [{height}, {width}]")
+        raise MaskError(f"size is too large: height x width must be below 2^31 pixels, found {_text([height, width])}")
     return height, width
 
 
@@ -138,7 +140,7 @@ def _read_runs(counts: Sequence[Any], height: int, width: int) -> NDArray[np.int
         if not _is_int(run):
             raise MaskError(f"counts hold {_show(run)}, expected integers")
         if run < 0:
-            raise MaskError(f"counts hold a negative run ({run})")
+            raise MaskError(f"counts hold a negative run ({_text(run)})")
         total += int(run)
     if total != height * width:
         raise MaskError(f"the runs do not sum to height x width ({height} x {width} = {height * width})")
@@ -161,18 +163,25 @@ def _read_polygons(value: Sequence[Any], height: int | None, width: int | None) 
         if not isinstance(numbers, (list, tuple)) or len(numbers) < 6 or len(numbers) % 2:
             raise MaskError(f"expected a polygon as [x0, y0, x1, y1, x2, y2, ...], found {_show(polygon)}")
         for number in numbers:
-            if isinstance(number, bool) or not isinstance(number, (int, float)) or not math.isfinite(number):
+            if isinstance(number, bool) or not isinstance(number, (int, float)) or number != number:
                 raise MaskError(f"a polygon holds {_show(number)}, expected finite numbers")
             if abs(number) > limit:
-                raise MaskError(f"a polygon's corner at {number:g} lies far outside the image of {height} x {width}")
+                raise MaskError(
+                    f"a polygon's corner lies far outside the image of {height} x {width}, found {_show(number)}"
+                )
         polygons.append([float(number) for number in numbers])
-    # One polygon can't give a run more than two a column and corner; this bounds what pycocotools allocates.
-    if sum(map(len, polygons)) * limit > 2**30:
-        raise MaskError(
-            f"polygons of {sum(map(len, polygons)) // 2} corners are too many for {height} x {width} pixels"
-        )
+    steps = sum(_border(np.array(polygon)) for polygon in polygons)
+    if steps > MAX_BORDER:
+        raise MaskError(f"the polygons' borders are too long: {steps:,.0f} steps, at most {MAX_BORDER:,} are drawn")
     merged = coco.merge(coco.frPyObjects(polygons, height, width))
     return height, width, bytes(merged["counts"])
+
+
+def _border(polygon: NDArray[np.float64]) -> float:
+    """How many points pycocotools sets along a polygon's border: five a pixel, along each edge's longer side."""
+    corners = polygon.reshape(-1, 2)
+    edges = np.abs(corners - np.roll(corners, -1, axis=0))
+    return 5 * float(edges.max(axis=1).sum()) + len(corners)
 
 
 def _compress(runs: NDArray[np.int64]) -> bytes:
@@ -185,5 +194,12 @@ def _is_int(value: object) -> bool:
 
 
 def _show(value: object) -> str:
-    text = repr(value)
-    return f"{type(value).__name__} {text if len(text) <= 60 else text[:57] + '...'}"
+    return f"{type(value).__name__} {_text(value)}"
+
+
+def _text(value: object) -> str:
+    try:
+        text = repr(value)
+    except (ValueError, RecursionError):  # integers of thousands of digits, lists within lists within lists
+        return "(too long to show)"
+    return text if len(text) <= 60 else text[:57] + "..."

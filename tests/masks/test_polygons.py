@@ -1,0 +1,43 @@
+"""Polygons: what pycocotools draws."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pycocotools import mask as coco
+
+from bench_datasets.masks import MaskColumn, parse_masks
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data())
+def test_drawn_as_pycocotools_draws_them(data: st.DataObject) -> None:
+    height, width = data.draw(st.tuples(st.integers(1, 40), st.integers(1, 40)))
+    reach = float(max(height, width))
+    corner = st.one_of(st.floats(-2 * reach, 2 * reach), st.integers(0, int(reach)))
+    polygons = data.draw(
+        st.lists(
+            st.integers(3, 8).flatmap(lambda n: st.lists(corner, min_size=2 * n, max_size=2 * n)),
+            min_size=1,
+            max_size=3,
+        )
+    )
+    floats = [[float(x) for x in polygon] for polygon in polygons]
+    expected = coco.decode(coco.merge(coco.frPyObjects(floats, height, width))).astype(bool)
+    spelled = [polygons, [np.array(polygon, float) for polygon in polygons], tuple(map(tuple, polygons))]
+    if len(polygons) == 1:
+        spelled.append(polygons[0])
+    masks, wrong = parse_masks(spelled, height=height, width=width)
+    assert wrong == {}
+    for k in range(len(spelled)):
+        np.testing.assert_array_equal(MaskColumn.from_arrow(masks).decode(k), expected)
+
+
+def test_many_corners_of_a_large_image_are_drawn() -> None:
+    angle = np.linspace(0, 2 * np.pi, 20_000, endpoint=False)
+    circle = np.stack([1500 + 1400 * np.cos(angle), 1500 + 1400 * np.sin(angle)], axis=1).ravel().tolist()
+    masks, wrong = parse_masks([[circle]], height=3000, width=3000)
+    assert wrong == {}
+    area = int(MaskColumn.from_arrow(masks).areas()[0])
+    assert abs(area / (np.pi * 1400**2) - 1) < 1e-3
