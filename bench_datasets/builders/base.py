@@ -21,6 +21,19 @@ SAMPLE = "sample"
 """The config that is built in and needs no source."""
 
 
+def settle_images(kwargs: dict[str, Any]) -> None:
+    """Check a builder's option `images`, and leave the default unsaid: said or unsaid, it is one cache.
+
+    Raises:
+        BenchError: it is neither True nor False.
+    """
+    images = kwargs.get("images", True)
+    if not isinstance(images, bool):
+        raise BenchError(f"images: expected True or False, got {images!r}")
+    if images:
+        kwargs.pop("images", None)
+
+
 class SourceRequest(DataFilesDict):  # type: ignore[misc]
     """What a caller of `load_dataset` asked for, before any file is looked for.
 

@@ -18,7 +18,7 @@ import pyarrow as pa
 from datasets.builder import Key
 
 from bench_datasets.benchmarks import PBENCH_LEVELS, get_benchmark
-from bench_datasets.builders.base import SAMPLE, SourceBuilder
+from bench_datasets.builders.base import SAMPLE, SourceBuilder, settle_images
 from bench_datasets.builders.labels import LabelFile
 from bench_datasets.builders.noted import Noted
 from bench_datasets.builders.pbench_rows import LABELS, check_schema, row_ids, truth_features, truth_table
@@ -71,11 +71,7 @@ class PBench(SourceBuilder):
     DEFAULT_CONFIG_NAME = "default"
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        images = kwargs.get("images", True)
-        if not isinstance(images, bool):
-            raise BenchError(f"images: expected True or False, got {images!r}")
-        if images:
-            kwargs.pop("images", None)  # the default, said or unsaid, is one cache
+        settle_images(kwargs)
         super().__init__(*args, **kwargs)
 
     def sample_dir(self) -> str:

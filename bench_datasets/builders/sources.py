@@ -125,8 +125,8 @@ def list_source(
     access = access or Access()
     chosen = os.fspath(root) if root else os.environ.get(default.env) or None
     ways = (
-        f"{'Three other ways' if default.repo else 'Three ways'}: load_dataset({name!r}, data_dir=...) with a folder or "
-        f"URL holding {_names(suffix)}; the environment variable {default.env} with the same; or the built-in "
+        f"{'Three other ways' if default.repo else 'Three ways'}: load_dataset({name!r}, data_dir=...) with a folder "
+        f"or URL holding {_names(suffix)}; the environment variable {default.env} with the same; or the built-in "
         f"load_dataset({name!r}, 'sample')."
     )
     if chosen is None and not default.repo:
