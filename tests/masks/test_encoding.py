@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -41,7 +43,7 @@ def test_large_masks() -> None:
 def test_runs_of_any_length(masks: list[list[int]]) -> None:
     flat = np.array([run for runs in masks for run in runs], np.int64)
     data, offsets = encode_counts(Runs(flat, np.cumsum([0, *map(len, masks)])))
-    found = [data[a:b].tobytes() for a, b in zip(offsets[:-1], offsets[1:], strict=True)]
+    found = [data[a:b].tobytes() for a, b in pairwise(offsets.tolist())]
     assert found == [write_runs(runs) for runs in masks]
 
 
