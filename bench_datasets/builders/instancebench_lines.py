@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from bench_datasets.builders.instancebench_terms import OPERATIONS, ROLES, SYNONYMS
+from bench_datasets.builders.instancebench_vocabulary import OPERATIONS, ROLES, SYNONYMS
 from bench_datasets.builders.sources import Access
 from bench_datasets.faults import BenchError
 

@@ -1,4 +1,4 @@
-"""The candidates of an InstanceBench set: masks of any kind, checked, as compressed RLE; and what is wrong with some."""
+"""The candidates of an InstanceBench set: masks of any kind, checked and compressed, and what is wrong with some."""
 
 from __future__ import annotations
 

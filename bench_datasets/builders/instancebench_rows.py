@@ -12,18 +12,13 @@ from datasets import ClassLabel, Features, Image, List, Value
 from bench_datasets.builders.instancebench_index import Index
 from bench_datasets.builders.instancebench_lines import Expression, Tces
 from bench_datasets.builders.instancebench_masks import Candidates, sound_candidates
-from bench_datasets.builders.instancebench_terms import (
-    CORE_ROLES,
-    FAMILIES,
-    OPERATION_FAMILIES,
-    OPERATIONS,
-    ROLES,
-    TRACKS,
-    track_of,
-)
+from bench_datasets.builders.instancebench_vocabulary import FAMILIES, FAMILY_OF, OPERATIONS, ROLES, TRACKS, track_of
 from bench_datasets.builders.pictures import Picture
 from bench_datasets.faults import Fault
 from bench_datasets.masks import MASK_FEATURE
+
+CORE_ROLES = ROLES[:2]
+"""The roles that every set has exactly one of."""
 
 EXPRESSION: dict[str, Any] = {
     "expression_id": Value("string"),
@@ -35,7 +30,8 @@ EXPRESSION: dict[str, Any] = {
     "tags": List(Value("string")),
     "donor_mask": MASK_FEATURE,
 }
-"""An expression's fields. `operation`, `family` and `track` are null where the operation is unknown."""
+"""An expression's fields. `operation` and `family` are null where the operation is unknown, and `track` where that
+leaves it open."""
 
 
 def truth_features(images: bool, *, by_expression: bool = False) -> Features:
@@ -120,7 +116,9 @@ def _listed(candidates: Candidates) -> list[dict[str, Any]]:
 def _expression(expression: Expression, index: Index, tces: Tces, noted: dict[str, str]) -> dict[str, Any]:
     """An expression's fields; a donor's mask of another size than the image is left out and noted."""
     operation, name = expression.operation, expression.expression_id
-    track = track_of(expression.role, operation)
+    track: str | None = track_of(expression.role, operation or "")
+    if operation is None and track not in ROLES:
+        track = None
     donor = None if expression.donor is None else index.donors[expression.donor]
     if donor is not None and tuple(donor["size"]) != (tces.height, tces.width):
         height, width = donor["size"]
@@ -132,7 +130,7 @@ def _expression(expression: Expression, index: Index, tces: Tces, noted: dict[st
         "text": expression.text,
         "role": ROLES.index(expression.role),
         "operation": None if operation is None else OPERATIONS.index(operation),
-        "family": None if operation is None else FAMILIES.index(OPERATION_FAMILIES[operation]),
+        "family": None if operation is None else FAMILIES.index(FAMILY_OF[operation]),
         "track": None if track is None else TRACKS.index(track),
         "tags": expression.tags,
         "donor_mask": donor,
