@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from bench_datasets.faults import BenchError
 from bench_datasets.masks import MASK_TYPE, parse_masks
+from bench_datasets.predictions.belonging import refuse_other_benchmark
 from bench_datasets.predictions.fields import (
     ABSENT,
     Found,
@@ -27,7 +28,7 @@ from bench_datasets.predictions.rows import SCHEMA, faults_array
 from bench_datasets.predictions.store import Spool
 from bench_datasets.predictions.text import records
 
-IDS = ("image_id", "id", "expression_id")
+IDS = ("image_id", "id")
 """Fields that may hold the truth's id, the first that is there counts."""
 
 _FLAT = pa.schema(
@@ -79,6 +80,8 @@ def read(location: Location) -> Iterator[pa.RecordBatch]:
 def _item(record: dict[str, Any], rows: dict[Name, int], place: str, split: str | None) -> _Item:
     if "annotations" in record and "images" in record:
         raise BenchError(f"{place}: expected a COCO results list, found an annotation file; give its results as a list")
+    if not set(record) & {"key", *IDS}:
+        refuse_other_benchmark(record, place)
     name = read_name(record, split, IDS)
     if name.empty:
         raise BenchError(

@@ -7,12 +7,13 @@ from collections.abc import Iterable
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from datasets import ClassLabel, Features
 from numpy.typing import NDArray
 
 from bench_datasets.faults import BenchError
-from bench_datasets.masks import MASK_TYPE, MaskColumn, list_offsets, list_values
-from bench_datasets.predictions.fields import Found, Name, read_name, refuse_other_benchmark, show
+from bench_datasets.masks import list_offsets, list_values
+from bench_datasets.predictions.arrays import class_names, flat, is_list, is_mask, is_numbers, keep_earlier, sound_masks
+from bench_datasets.predictions.belonging import refuse_other_benchmark
+from bench_datasets.predictions.fields import Found, Name, level_of, read_name, show
 from bench_datasets.predictions.jsonl import Naming, fill
 from bench_datasets.predictions.rows import PAIRS_TYPE, SCHEMA, Row, faults_array, to_batch
 
@@ -29,13 +30,13 @@ class Columns:
     Args:
         schema: of the table.
         shown: how messages call it.
-        split: the level that its name speaks of.
+        name: of its file or split, which may speak of a level.
 
     Raises:
         BenchError: it has no column of masks, nothing names its rows, or it is another benchmark's.
     """
 
-    def __init__(self, schema: pa.Schema, shown: str, split: str | None) -> None:
+    def __init__(self, schema: pa.Schema, shown: str, name: str) -> None:
         names = schema.names
         refuse_other_benchmark(names, shown)
         masks = next((name for name in ("pred_masks", "masks") if name in names), None)
@@ -45,8 +46,8 @@ class Columns:
             )
         self.schema, self.masks = schema, masks
         self.scores = next((name for name in ("pred_scores", "scores") if name in names), None)
-        self.naming = Naming(shown, split)
-        self.levels = _class_names(schema, "level")
+        self.naming = Naming(shown, level_of(name))
+        self.levels = class_names(schema, "level")
         self.rows = 0
 
     @staticmethod
@@ -57,7 +58,7 @@ class Columns:
 
     def convert(self, table: pa.Table) -> pa.RecordBatch:
         """A slice of the table as a batch of `rows.SCHEMA`."""
-        columns = {name: _flat(table.column(name)) for name in self.known(table.column_names)}
+        columns = {name: flat(table.column(name)) for name in self.known(table.column_names)}
         n = table.num_rows
         faults: list[Found] = [[] for _ in range(n)]
         named = self._names(columns, n, faults)
@@ -77,15 +78,16 @@ class Columns:
             _pairs(columns.get("pred_centers"), counts, faults, "pred_centers"),
             _pairs(columns.get("pred_sizes"), counts, faults, "pred_sizes"),
         ]
-        _keep_earlier(columns, faults)
+        keep_earlier(columns.get("pred_faults"), faults)
         return pa.RecordBatch.from_arrays([*arrays, faults_array(faults)], schema=SCHEMA)
 
     def _fast(self, columns: dict[str, pa.Array]) -> bool:
         scores = columns.get(self.scores or "")
         pairs = [columns[name].type for name in ("pred_centers", "pred_sizes") if name in columns]
         return (
-            _is_masks(columns[self.masks].type)
-            and (scores is None or _is_numbers(scores.type))
+            is_list(columns[self.masks].type)
+            and is_mask(columns[self.masks].type.value_type)
+            and (scores is None or is_numbers(scores.type))
             and all(kind == PAIRS_TYPE or pa.types.is_null(kind) for kind in pairs)
         )
 
@@ -134,23 +136,16 @@ class Columns:
             fill(row, {name: column[i] for name, column in values.items()})
             rows.append(row)
         batch = to_batch(rows)
-        _keep_earlier(columns, faults)
+        keep_earlier(columns.get("pred_faults"), faults)
         return pa.RecordBatch.from_arrays([*batch.columns[:-1], faults_array(faults)], schema=SCHEMA)
 
 
 def _masks(values: pa.Array, offsets: NDArray[np.int64], faults: list[Found]) -> pa.Array:
-    column = MaskColumn.from_arrow(values)
-    wrong = column.problems()
-    masks = column.to_arrow()
-    if not wrong:
-        return masks
+    masks, wrong = sound_masks(values)
     for i, text in wrong.items():
         row = int(np.searchsorted(offsets, i, side="right")) - 1
         faults[row].append(("malformed_mask", f"mask {i - int(offsets[row])}: {text}"))
-    bad = np.zeros(len(masks), np.bool_)
-    bad[list(wrong)] = True
-    parts = [masks.field(field.name) for field in MASK_TYPE]
-    return pa.StructArray.from_arrays(parts, fields=list(MASK_TYPE), mask=pa.array(bad))
+    return masks
 
 
 def _scores(scores: pa.Array | None, counts: NDArray[np.int64], faults: list[Found]) -> pa.Array:
@@ -197,56 +192,3 @@ def _pairs(pairs: pa.Array | None, counts: NDArray[np.int64], faults: list[Found
             faults[row].append(("bad_box", text))
     clean = pa.FixedSizeListArray.from_arrays(pa.array(flat.ravel()), type=PAIRS_TYPE.value_type, mask=pa.array(bad))
     return pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), clean, mask=pa.array(absent | uneven))
-
-
-def _keep_earlier(columns: dict[str, pa.Array], faults: list[Found]) -> None:
-    """Put the faults that an earlier reading noted first; those that its nulls give rise to are told already."""
-    column = columns.get("pred_faults")
-    if column is None:
-        return
-    for row, items in enumerate(column.to_pylist()):
-        earlier = [(str(item["code"]), str(item["text"])) for item in items or [] if item]
-        if earlier:
-            said = {_about(fault) for fault in earlier}
-            faults[row][:] = earlier + [fault for fault in faults[row] if _about(fault) not in said]
-
-
-def _about(fault: tuple[str, str]) -> tuple[str, str]:
-    return fault[0], fault[1].split(":", 1)[0]
-
-
-def _flat(column: pa.ChunkedArray) -> pa.Array:
-    if column.num_chunks == 1:
-        return column.chunk(0)
-    return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
-
-
-def _class_names(schema: pa.Schema, name: str) -> list[str]:
-    if name not in schema.names or not pa.types.is_integer(schema.field(name).type):
-        return []
-    try:
-        feature = Features.from_arrow_schema(schema).get(name)
-    except (ValueError, TypeError, KeyError):
-        return []
-    return list(feature.names) if isinstance(feature, ClassLabel) else []
-
-
-def _is_list(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
-
-
-def _is_numbers(kind: pa.DataType) -> bool:
-    if pa.types.is_null(kind):
-        return True
-    return _is_list(kind) and bool(pa.types.is_integer(kind.value_type) or pa.types.is_floating(kind.value_type))
-
-
-def _is_masks(kind: pa.DataType) -> bool:
-    if not _is_list(kind) or not pa.types.is_struct(kind.value_type):
-        return False
-    fields = {field.name: field.type for field in kind.value_type}
-    if {"size", "counts"} - set(fields):
-        return False
-    size, counts = fields["size"], fields["counts"]
-    texts = (pa.types.is_string, pa.types.is_large_string, pa.types.is_binary, pa.types.is_large_binary)
-    return _is_list(size) and bool(pa.types.is_signed_integer(size.value_type)) and any(test(counts) for test in texts)

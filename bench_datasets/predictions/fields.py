@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from numbers import Real
 from typing import Any, NamedTuple, SupportsInt, cast
 
 from bench_datasets.benchmarks import PBENCH_LEVELS
-from bench_datasets.faults import BenchError, FaultError
 
 Found = list[tuple[str, str]]
 """Faults of one row, as code and text."""
@@ -88,6 +87,19 @@ def read_number(value: object) -> float | None:
     return number if math.isfinite(number) else None
 
 
+def read_word(value: object) -> str | None:
+    """An id as text: text that is not empty, or an integer (or an integral float) in digits; else None.
+
+    Example:
+        >>> read_word("a-0"), read_word(7), read_word(7.0), read_word(""), read_word(True)
+        ('a-0', '7', '7', None, None)
+    """
+    if isinstance(value, str):
+        return value if value and is_text(value) else None
+    number = read_id(value)
+    return None if number is None else str(number)
+
+
 def read_scores(value: object, masks: int) -> tuple[list[float | None] | None, Found]:
     """Scores and what is wrong with them; null for the whole row where they are not one a mask."""
     if value is None or value is ABSENT:
@@ -142,37 +154,6 @@ def load_text(value: object) -> object:
         except (ValueError, RecursionError):
             return value
     return value
-
-
-def refuse_other_benchmark(names: Iterable[str], place: str) -> None:
-    """Stop at what are rows of another benchmark, or truth, by the names of their fields.
-
-    Raises:
-        FaultError: `wrong_benchmark`.
-        BenchError: these are rows of the truth.
-    """
-    fields = set(names)
-    ours = {"masks", "pred_masks", "instances"} & fields
-    other = ""
-    if ("expression_id" in fields and not ours and "segmentation" not in fields) or {
-        "candidates",
-        "expressions",
-    } <= fields:
-        other = "instancebench"
-    elif {"tubes", "pred_tubes", "triplets", "pred_triplets"} & fields or ("video_id" in fields and not ours):
-        other = "pvsg"
-    if other:
-        raise FaultError(
-            "wrong_benchmark",
-            place,
-            f"wrong benchmark: expected pbench predictions (key or id, and masks), found {other} fields "
-            f"({', '.join(sorted(fields)[:8])}); read them as {other!r}",
-        )
-    if {"expression", "count", "masks"} <= fields and not {"pred_masks", "scores", "pred_scores"} & fields:
-        raise BenchError(
-            f"{place}: expected predictions, found the truth's own fields (expression, count, masks); name the "
-            "predicted masks pred_masks where both stand side by side"
-        )
 
 
 def level_of(name: str) -> str | None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import pyarrow as pa
 
 from bench_datasets.faults import BenchError
 from bench_datasets.predictions import falcon
+from bench_datasets.predictions.belonging import refuse_other_benchmark
 from bench_datasets.predictions.fields import (
     ABSENT,
     Name,
@@ -19,7 +20,6 @@ from bench_datasets.predictions.fields import (
     read_name,
     read_pairs,
     read_scores,
-    refuse_other_benchmark,
     show,
 )
 from bench_datasets.predictions.location import Location
@@ -100,6 +100,18 @@ def _rows(location: Location, only_falcon: bool) -> Iterator[Row]:
             yield to_row(record, naming, place)
     if empty:
         raise BenchError(f"{location.shown}: expected at least one prediction, found an empty file; write a line a row")
+
+
+def from_rows(rows: Iterable[Mapping[str, Any]], shown: str, name: str) -> Iterator[pa.RecordBatch]:
+    """Batches of `rows.SCHEMA` out of rows that are Python values already.
+
+    Args:
+        rows: the rows.
+        shown: how messages call them.
+        name: of their split, which may speak of a level.
+    """
+    naming = Naming(shown, level_of(name))
+    yield from batches(to_row(row, naming, f"{shown}, row {i}") for i, row in enumerate(rows))
 
 
 def to_row(record: Mapping[str, Any], naming: Naming, place: str) -> Row:

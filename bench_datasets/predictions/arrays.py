@@ -1,0 +1,92 @@
+"""Columns of tables from outside: what type they have, one array out of chunks, faults kept from an earlier reading."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+from datasets import ClassLabel, Features
+
+from bench_datasets.masks import MASK_TYPE, MaskColumn
+from bench_datasets.predictions.fields import Found
+
+
+def flat(column: pa.ChunkedArray) -> pa.Array:
+    """A column as one array."""
+    if column.num_chunks == 1:
+        return column.chunk(0)
+    return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
+
+
+def class_names(schema: pa.Schema, name: str) -> list[str]:
+    """Names of a `ClassLabel` column, from the schema's own metadata; empty if it is none."""
+    if name not in schema.names or not pa.types.is_integer(schema.field(name).type):
+        return []
+    try:
+        feature = Features.from_arrow_schema(schema).get(name)
+    except (ValueError, TypeError, KeyError):
+        return []
+    return list(feature.names) if isinstance(feature, ClassLabel) else []
+
+
+def is_list(kind: pa.DataType) -> bool:
+    """Whether it is a list of any sort."""
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
+
+
+def is_numbers(kind: pa.DataType) -> bool:
+    """Whether it is a list of numbers, or of nothing."""
+    if pa.types.is_null(kind):
+        return True
+    return is_list(kind) and bool(pa.types.is_integer(kind.value_type) or pa.types.is_floating(kind.value_type))
+
+
+def is_mask(kind: pa.DataType) -> bool:
+    """Whether it is a struct of compressed masks, which can be validated as it lies."""
+    if not pa.types.is_struct(kind):
+        return False
+    fields = {field.name: field.type for field in kind}
+    if {"size", "counts"} - set(fields):
+        return False
+    size, counts = fields["size"], fields["counts"]
+    texts = (pa.types.is_string, pa.types.is_large_string, pa.types.is_binary, pa.types.is_large_binary)
+    return is_list(size) and bool(pa.types.is_signed_integer(size.value_type)) and any(test(counts) for test in texts)
+
+
+def sound_masks(values: pa.Array) -> tuple[pa.StructArray, dict[int, str]]:
+    """Masks as they lie, validated.
+
+    Args:
+        values: an array that `is_mask`.
+
+    Returns:
+        An array of `MASK_TYPE`, null where a mask is unsound, and what is wrong by position.
+    """
+    column = MaskColumn.from_arrow(values)
+    wrong = column.problems()
+    masks = column.to_arrow()
+    if not wrong:
+        return masks, wrong
+    bad = np.zeros(len(masks), np.bool_)
+    bad[list(wrong)] = True
+    parts = [masks.field(field.name) for field in MASK_TYPE]
+    return pa.StructArray.from_arrays(parts, fields=list(MASK_TYPE), mask=pa.array(bad)), wrong
+
+
+def keep_earlier(column: pa.Array | None, faults: list[Found]) -> None:
+    """Put the faults that an earlier reading noted first; those that its nulls give rise to are told already.
+
+    Args:
+        column: `pred_faults`, or `None` where the table has none.
+        faults: by row, to be changed.
+    """
+    if column is None:
+        return
+    for row, items in enumerate(column.to_pylist()):
+        earlier = [(str(item["code"]), str(item["text"])) for item in items or [] if item]
+        if earlier:
+            said = {_about(fault) for fault in earlier}
+            faults[row][:] = earlier + [fault for fault in faults[row] if _about(fault) not in said]
+
+
+def _about(fault: tuple[str, str]) -> tuple[str, str]:
+    return fault[0], fault[1].split(":", 1)[0]
