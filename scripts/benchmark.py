@@ -26,7 +26,7 @@ from rich.console import Console
 
 SUITES = ("pbench", "masks")
 PACKAGES = (
-    "bench-datasets", "datasets", "numpy", "scipy", "pyarrow", "pycocotools", "numba", "faster-coco-eval", "hotcoco",
+    "datasets", "numpy", "scipy", "pyarrow", "pycocotools", "numba", "faster-coco-eval", "hotcoco",
     "rlemasklib",
 )  # fmt: skip
 
@@ -76,7 +76,7 @@ def _plot(console: Console, report: dict[str, Any], path: str) -> None:
     from bench.plot import plot
 
     place = report["environment"]
-    shown = ("bench-datasets", "pycocotools", "numba", "faster-coco-eval", "hotcoco", "RLEMaskLib", "rlemasklib")
+    shown = ("bench-datasets", "pycocotools", "numba", "faster-coco-eval", "hotcoco", "rlemasklib")
     caption = f"{place['cpu']}, {place['cores']} cores, Python {place['python']}; " + ", ".join(
         f"{name} {version}" for name, version in place["packages"].items() if name in shown
     )
@@ -90,7 +90,9 @@ def _plot(console: Console, report: dict[str, Any], path: str) -> None:
 
 def environment() -> dict[str, Any]:
     """CPU, cores, load, system and versions."""
-    versions = {}
+    import bench_datasets
+
+    versions = {"bench-datasets": bench_datasets.__version__}
     for name in PACKAGES:
         try:
             versions[name] = metadata.version(name)

@@ -209,3 +209,7 @@ def _print_memory(console: Console, memory: list[dict[str, Any]]) -> None:
             f"{found['all_mb']:.0f} MB",
         )
     console.print(table)
+    first, last = memory[0], memory[-1]
+    if first["anonymous_mb"] is not None and last["rows"] > first["rows"]:
+        more = (last["anonymous_mb"] - first["anonymous_mb"]) * 1024 / (last["rows"] - first["rows"])
+        console.print(f"a further row takes {more:.1f} KB: its key, its hashes and its score row; its masks are let go")
