@@ -79,15 +79,18 @@ def summarize(
     ranked = "k" in inspect.signature(metric.summarize_table).parameters
     if not ranked and tuple(k) != DEFAULT_K:
         raise BenchError(f"k: {benchmark} has no ranked triplets; leave it out")
-    if not tuple(k) or not all(isinstance(rank, int) and rank > 0 for rank in k):
+    if not tuple(k) or min(k) < 1:
         raise BenchError(f"k: expected ranks from 1, got {list(k)}")
     origin = dict(provenance or provenance_of(scores) or {})
     skipped = table["skipped"].to_numpy()
     scored = table.filter(pa.array(~skipped))
     settings = {
-        "missing": None, "on_fault": None, **origin.get("settings", {}), "k": list(k) if ranked else None, "boundary": False,
+        **{"missing": None, "on_fault": None},
+        **origin.get("settings", {}),
+        "k": list(k) if ranked else None,
+        "boundary": False,
         "thresholds": None if thresholds is None else [float(t) for t in thresholds],
-    }  # fmt: skip
+    }
     more = {"k": tuple(k)} if ranked else {}
     metrics, slices = metric.summarize_table(
         scored, chosen.name, thresholds=thresholds, by=by, draws=draws, seed=seed, **more

@@ -1,0 +1,61 @@
+"""InstanceBench's metrics: the protocol, score rows and everything that is summed up from them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from bench_datasets.benchmarks import get_benchmark
+from bench_datasets.metrics.instancebench.columns import SCORE_COLUMNS, features
+from bench_datasets.metrics.instancebench.explain import explain
+from bench_datasets.metrics.instancebench.pairing import ORIGINAL, attach, pair_units, read_answers
+from bench_datasets.metrics.instancebench.protocol import PROTOCOLS, Protocol, get_protocol
+from bench_datasets.metrics.instancebench.rows import ANSWER_COLUMNS, LABEL_COLUMNS
+from bench_datasets.metrics.instancebench.score import score_table
+from bench_datasets.metrics.instancebench.summary import summarize_table
+
+__all__ = [
+    "ANSWER_COLUMNS",
+    "LABEL_COLUMNS",
+    "PROTOCOLS",
+    "SCORE_COLUMNS",
+    "SORT_COLUMNS",
+    "UNIT",
+    "Protocol",
+    "attach",
+    "comparable_to",
+    "explain",
+    "features",
+    "get_protocol",
+    "pair_units",
+    "read_answers",
+    "score_table",
+    "summarize_table",
+]
+
+UNIT = "tces"
+"""What is resampled."""
+
+SORT_COLUMNS = ("key", "run", "condition")
+"""What a score table is sorted by, and what tells its rows apart."""
+
+
+def comparable_to(
+    protocol: str, scored: pa.Table, dataset: Mapping[str, Any], settings: Mapping[str, Any]
+) -> str | None:
+    """Whose published numbers a run compares with, if it scored the whole of the paper's test set.
+
+    Args:
+        protocol: its name.
+        scored: the score rows.
+        dataset: of the result.
+        settings: of the result.
+    """
+    del settings
+    rows = {
+        key for key, c in zip(scored["key"].to_pylist(), scored["condition"].to_pylist(), strict=True) if c == ORIGINAL
+    }
+    whole = dataset.get("split") == "test" and len(rows) == get_benchmark("instancebench").source.rows["test"]
+    return get_protocol(protocol).comparable_to if whole else None

@@ -1,0 +1,52 @@
+"""InstanceBench's score table: its columns, documented one by one. One row a TCES, run and condition."""
+
+from __future__ import annotations
+
+from datasets import Features, List, Value
+
+TEXTS, FLAGS, PIXELS = List(Value("string")), List(Value("bool")), List(Value("int64"))
+
+SCORE_COLUMNS: dict[str, tuple[object, str]] = {
+    "key": (Value("string"), "the TCES"),
+    "run": (Value("string"), "run of the model, `0` where there is one"),
+    "condition": (Value("string"), "what the model was given: original, category_only, text_swap, ..."),
+    "cluster": (Value("string"), "what the row is resampled with: its TCES"),
+    "protocol": (Value("string"), "protocol and version the row was scored under, `default@1`"),
+    "row_sha256": (Value("string"), "hash of the truth row's labels and masks; empty if its masks are unsound"),
+    "source": (Value("string"), "coco or openimages"),
+    "category": (Value("string"), "the target's category"),
+    "faults": (List(Value("string")), "fault codes of the truth row and, where it was skipped, of its predictions"),
+    "skipped": (Value("bool"), "whether a fault kept the row from being scored; its lists are then empty"),
+    "pixels": (Value("int64"), "height x width of the image"),
+    "target": (Value("int32"), "position of the target among the candidates below"),
+    "candidate_ids": (TEXTS, "instances of the target's category with a valid mask, the target included, no crowds"),
+    "candidate_areas": (PIXELS, "their pixels"),
+    "expression_ids": (TEXTS, "the expressions; all lists below are aligned with them"),
+    "roles": (TEXTS, "minimal, variant, paraphrase or extra"),
+    "operations": (TEXTS, "one of the nine operations"),
+    "families": (TEXTS, "one of the five families"),
+    "tracks": (TEXTS, "minimal, paraphrase, same_target or exclusion"),
+    "spatial": (FLAGS, "whether the expression bears the tag `spatial_relation`"),
+    "words": (List(Value("int32")), "length of the text in words"),
+    "answered": (FLAGS, "whether there is an answer, be it an empty one"),
+    "masked": (FLAGS, "whether the answer is a mask or nothing at all, not a box or a candidate alone"),
+    "areas": (PIXELS, "pixels of the predicted mask; 0 for none"),
+    "intersections": (List(PIXELS), "pixels the predicted mask shares with each candidate"),
+    "donor_area": (PIXELS, "pixels of the donor's target; -1 where the expression has no donor"),
+    "donor_intersection": (PIXELS, "pixels the predicted mask shares with it"),
+    "chosen": (
+        List(Value("int32")),
+        "position of the candidate that was named; -1 for an unknown one or none, -2: not asked",
+    ),
+    "box_iou": (List(Value("float64")), "IoU of the predicted box with the target's; NaN where no box was given"),
+    "core_intersection": (
+        Value("int64"),
+        "pixels that the predictions of the two core expressions share; -1 without both",
+    ),
+}
+"""Feature and meaning of every column."""
+
+
+def features() -> Features:
+    """The score table's `Features`."""
+    return Features({name: feature for name, (feature, _) in SCORE_COLUMNS.items()})
