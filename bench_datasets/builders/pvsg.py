@@ -1,0 +1,341 @@
+"""PVSG: `load_dataset("pvsg")`.
+
+Configs: `videos` (also called `default`), one row a video; `frames`, one row a frame; and `sample`, which is built in.
+Splits: `train` and `test`, which the released file calls `val`: `split="val"` means the same. The columns are those of
+`pvsg_rows.truth_features` and `pvsg_rows.frame_features`; what may lie at the source is said in `pvsg_files`, where
+built videos are kept in `pvsg_parts`.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
+
+import datasets
+import pyarrow as pa
+from datasets.builder import Key
+
+from bench_datasets.benchmarks import get_benchmark
+from bench_datasets.builders import sources
+from bench_datasets.builders.base import SAMPLE, SourceBuilder, SourceRequest
+from bench_datasets.builders.noted import Noted
+from bench_datasets.builders.provenance import describe
+from bench_datasets.builders.pvsg_annotation import Annotation, VideoEntry, parse_entry, read_annotation
+from bench_datasets.builders.pvsg_files import (
+    ImageFolder,
+    Layout,
+    find_layout,
+    mask_digests,
+    read_annotation_file,
+    video_files,
+)
+from bench_datasets.builders.pvsg_frames import can_decode_video, frame_images, label_maps
+from bench_datasets.builders.pvsg_parts import Parts, part_key
+from bench_datasets.builders.pvsg_rows import build_video_row, frame_features, frame_masks, row_table, truth_features
+from bench_datasets.builders.registry import source_hash
+from bench_datasets.builders.sources import Access, Listing, SourceFile
+from bench_datasets.faults import BenchError, Fault
+
+logger = logging.getLogger(__name__)
+
+_TEXT = (
+    "PVSG: videos with panoptic masks and the relations between what is seen in them, each with its spans of frames."
+)
+
+_VERSION = datasets.Version("1.0.0")
+_FRAME_ROWS = 16
+_VAL = re.compile(r"(^|\+)(\s*)val(?=\s*(?:[\[(+]|$))")
+
+
+@dataclass
+class PVSGConfig(datasets.BuilderConfig):  # type: ignore[misc]
+    """A config of PVSG.
+
+    Attributes:
+        images: whether `frames` has the images; the other configs have none.
+    """
+
+    images: bool = True
+    version: Any = _VERSION
+
+
+class VideoJob(NamedTuple):
+    """One video to build.
+
+    Attributes:
+        source: where it is from.
+        text: its annotation entry, as JSON.
+        video: path or URL of the mp4, if it is there.
+    """
+
+    source: str
+    text: str
+    video: str | None
+
+
+class PVSG(SourceBuilder):
+    """Builder of PVSG's truth rows."""
+
+    BENCHMARK = "pvsg"
+    PARTS = ("train", "test")
+    BUILDER_CONFIG_CLASS = PVSGConfig
+    BUILDER_CONFIGS: ClassVar[list[PVSGConfig]] = [PVSGConfig(name=name) for name in ("videos", "frames", SAMPLE)]
+    DEFAULT_CONFIG_NAME = "videos"
+    DEFAULT_WRITER_BATCH_SIZE = 1  # a video's row is written when it is built, and not held
+
+    layout: Layout
+    annotation: Annotation
+
+    def __init__(
+        self,
+        cache_dir: str | None = None,
+        dataset_name: str | None = None,
+        config_name: str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        config_name = self.DEFAULT_CONFIG_NAME if config_name in (None, "default") else config_name
+        images = kwargs.get("images", True)
+        if not isinstance(images, bool):
+            raise BenchError(f"images: expected True or False, got {images!r}")
+        if images or config_name != "frames":
+            kwargs.pop("images", None)  # what is said anyway, or means nothing, is one cache
+        self._images = images and config_name == "frames"
+        super().__init__(cache_dir=cache_dir, dataset_name=dataset_name, config_name=config_name, **kwargs)
+
+    def sample_dir(self) -> str:
+        """The folder of the built-in sample."""
+        from bench_datasets.samples import pvsg_sample_dir
+
+        return str(pvsg_sample_dir())
+
+    def _find(self, config_name: str, request: SourceRequest, data_dir: Any, access: Access) -> Listing:
+        default = get_benchmark(self.BENCHMARK).source
+        ways = (
+            "Three other ways: load_dataset('pvsg', data_dir=...) with a folder or URL holding pvsg.json and "
+            f"<source>/masks/ or the zips; the environment variable {default.env} with the same; or the built-in "
+            "load_dataset('pvsg', 'sample')."
+        )
+        if config_name == SAMPLE:
+            if data_dir or request.data_files is not None or request.revision:
+                raise BenchError(f"pvsg: config {SAMPLE!r} is built in; leave data_dir, data_files and revision out")
+            root, source, commit = self.sample_dir(), SAMPLE, None
+        elif request.data_files is not None:
+            raise BenchError(
+                "data_files: PVSG is a tree of files; name the folder that holds pvsg.json with data_dir= instead"
+            )
+        else:
+            root, source, commit = _resolve(data_dir, request.revision, default, access, ways)
+        self.layout = find_layout(root, access, ways)
+        self.annotation = read_annotation(read_annotation_file(self.layout, access), self.layout.annotation.url)
+        videos = [(video.source, video.entry.video_id) for found in self.annotation.splits.values() for video in found]
+        parts: dict[str, tuple[SourceFile, ...]] = {"annotation": (self.layout.annotation,)}
+        for kind in ("masks", "frames") if self._images else ("masks",):
+            parts[kind] = tuple(mask_digests(self.layout, access, videos, kind))
+        self._video_files = video_files(self.layout, access)
+        files = sorted(self._video_files.values())
+        parts["videos"] = tuple(SourceFile(url, _version(url) if self._images else "") for url in files)
+        return Listing(source, commit, {part: found for part, found in parts.items() if found})
+
+    def _info(self) -> datasets.DatasetInfo:
+        benchmark = get_benchmark(self.BENCHMARK)
+        return datasets.DatasetInfo(
+            description=_TEXT,
+            citation=benchmark.citation,
+            homepage=f"https://huggingface.co/datasets/{benchmark.source.repo}",
+            license=benchmark.source.licence,
+            features=frame_features(self._images) if self.config.name == "frames" else truth_features(),
+        )
+
+    def _split_generators(self, dl_manager: Any) -> list[datasets.SplitGenerator]:
+        streaming = bool(dl_manager.is_streaming)
+        log_level = logging.INFO if streaming else logging.WARNING
+        self._report_unmatched(log_level)
+        facts = {
+            "benchmark": self.BENCHMARK,
+            "source": self.listing.source,
+            "revision": self.listing.revision,
+            "config": self.config.name,
+            "rows": {split: len(videos) for split, videos in self.annotation.splits.items()},
+        }
+        self.info.description = describe(_TEXT, facts)
+        shared = {
+            "layout": self.layout if streaming else self._fetched(dl_manager),
+            "keep": not streaming and "://" not in str(self._cache_dir_root),
+            "reuse": not getattr(dl_manager.download_config, "force_download", False),
+            "log_level": log_level,
+        }
+        return [
+            datasets.SplitGenerator(
+                name=split,
+                gen_kwargs={
+                    "videos": [
+                        VideoJob(source, text, self._video_files.get((source, entry.video_id)))
+                        for source, entry, text in videos
+                    ],
+                    **shared,
+                },
+            )
+            for split, videos in self.annotation.splits.items()
+        ]
+
+    def _report_unmatched(self, log_level: int) -> None:
+        for videos, what in (
+            (self.annotation.without_data, "in `split` without an entry in `data`"),
+            (self.annotation.without_split, "in `data` and in no split"),
+        ):
+            if videos:
+                logger.log(
+                    log_level, "pvsg: %d videos stand %s, and are left out: %s", len(videos), what, ", ".join(videos)
+                )
+
+    def _fetched(self, dl_manager: Any) -> Layout:
+        """The layout with the Hub's zips as they lie in its cache; others are read where they are."""
+        used = dict.fromkeys(video.source for found in self.annotation.splits.values() for video in found)
+        kinds = ("masks", "frames") if self._images else ("masks",)
+        urls = [place.url for kind in kinds for place in self.layout.archives(kind, used)]
+        urls = [url for url in urls if url.startswith("hf://")]
+        return self.layout.moved(dict(zip(urls, dl_manager.download(urls), strict=True)) if urls else {})
+
+    def _generate_tables(
+        self, videos: Sequence[VideoJob], layout: Layout, keep: bool, reuse: bool, log_level: int
+    ) -> Iterator[tuple[Key, pa.Table]]:
+        noted = Noted(self.BENCHMARK)
+        if self.config.name == "frames":
+            yield from self._frame_tables(videos, layout, noted)
+        else:
+            folder = Path(str(self._cache_dir_root), "bench_datasets", self.BENCHMARK)
+            parts = Parts(folder, truth_features().arrow_schema, reuse=reuse) if keep else None
+            for number, job in enumerate(videos):
+                table, faults = self._video(job, layout, parts)
+                noted.add(faults)
+                yield Key(number, 0), table
+        noted.log(log_level)
+
+    def _video(self, job: VideoJob, layout: Layout, parts: Parts | None) -> tuple[pa.Table, list[Fault]]:
+        """A video's row and faults, built or as it was kept."""
+        entry = _entry(job)
+        folder = ImageFolder(layout, self.access, job.source, "masks", entry.video_id)
+        key = part_key(_code(), job.source, job.text, job.video, folder.digest)
+        kept = parts.load(key) if parts is not None else None
+        if kept is not None:
+            logger.info("pvsg: %s: kept from an earlier build", entry.video_id)
+            return kept
+        row, faults = build_video_row(entry, label_maps(folder, entry), job.source, video=job.video)
+        table = row_table(row)
+        if parts is not None:
+            parts.save(key, table, faults)
+        logger.info("pvsg: %s: built from %d frames", entry.video_id, len(folder.files))
+        return table, faults
+
+    def _frame_tables(self, videos: Sequence[VideoJob], layout: Layout, noted: Noted) -> Iterator[tuple[Key, pa.Table]]:
+        schema = frame_features(self._images).arrow_schema
+        undecoded = 0
+        for number, job in enumerate(videos):
+            entry = _entry(job)
+            masks = ImageFolder(layout, self.access, job.source, "masks", entry.video_id)
+            wanted = list(masks.files)
+            pictures: Iterator[tuple[int, Mapping[str, Any] | None]] | None = None
+            if self._images:
+                folder = ImageFolder(layout, self.access, job.source, "frames", entry.video_id)
+                pictures = frame_images(folder, job.video, self.access, wanted)
+                undecoded += bool(wanted and not folder.files and job.video and not can_decode_video())
+            without, rows, batch = 0, [], 0
+            for frame, label_map in label_maps(masks, entry):
+                row = _frame_row(entry, frame, label_map)
+                if pictures is not None:
+                    row["image"] = next(pictures)[1]
+                    without += row["image"] is None
+                rows.append(row)
+                if len(rows) == _FRAME_ROWS or frame == wanted[-1]:
+                    yield Key(number, batch), pa.Table.from_pylist(rows, schema=schema)
+                    rows, batch = [], batch + 1
+            if without:
+                noted.add([Fault("image_missing", entry.video_id, f"{without} of {len(wanted)} frames")])
+            if not wanted:
+                noted.add([Fault("mask_missing", entry.video_id, "no masks at all, so no rows")])
+        if undecoded:
+            logger.warning(
+                "pvsg: %d videos have their frames in an mp4 alone, which is not decoded without PyAV; "
+                "`pip install 'bench-datasets[video]'` for their images",
+                undecoded,
+            )
+
+    def as_dataset(self, split: Any = None, *args: Any, **kwargs: Any) -> Any:
+        """As upstream; `val` means `test`."""
+        return super().as_dataset(_as_test(split), *args, **kwargs)
+
+    def as_streaming_dataset(self, split: Any = None, *args: Any, **kwargs: Any) -> Any:
+        """As upstream; `val` means `test`."""
+        return super().as_streaming_dataset(_as_test(split), *args, **kwargs)
+
+
+def _resolve(
+    data_dir: Any, revision: str | None, default: Any, access: Access, ways: str
+) -> tuple[str, str, str | None]:
+    """The root that is read, what provenance calls it, and its commit where it is the Hub's."""
+    chosen = os.fspath(data_dir) if data_dir else os.environ.get(default.env) or None
+    if chosen is None:
+        chosen = f"hf://datasets/{default.repo}" + ("" if revision else f"@{default.revision}")
+    if chosen.startswith("hf://"):
+        return sources._pin(chosen, revision, access, ways)
+    if revision is not None:
+        raise BenchError(
+            f"revision: expected a source on the Hub, got revision={revision!r} with {chosen!r}; leave it out"
+        )
+    root = sources._local(chosen)
+    return root, root, None
+
+
+def _version(url: str) -> str:
+    """Of a local file, a text that changes with it."""
+    try:
+        stat = os.stat(url)
+    except (OSError, ValueError):
+        return ""
+    return f"{stat.st_size};{stat.st_mtime_ns}"
+
+
+def _entry(job: VideoJob) -> VideoEntry:
+    return parse_entry(json.loads(job.text))
+
+
+def _frame_row(entry: VideoEntry, frame: int, label_map: Any) -> dict[str, Any]:
+    category = {item.object_id: item.category for item in entry.objects}
+    masks = {label: mask for label, mask in frame_masks(entry, frame, label_map).items() if label in category}
+    return {
+        "video_id": entry.video_id,
+        "frame": frame,
+        "object_ids": list(masks),
+        "categories": [category[label] for label in masks],
+        "masks": list(masks.values()),
+    }
+
+
+@lru_cache(maxsize=1)
+def _code() -> str:
+    return source_hash(__name__)
+
+
+def _as_test(split: Any) -> Any:
+    """A split as `datasets` takes it, with our name in place of the file's.
+
+    Example:
+        >>> _as_test("train+val[:50%]"), _as_test(["val", "valid"])
+        ('train+test[:50%]', ['test', 'valid'])
+    """
+    if isinstance(split, datasets.ReadInstruction):
+        return datasets.ReadInstruction.from_spec(_as_test(split.to_spec()))
+    if isinstance(split, Mapping):
+        return {name: _as_test(value) for name, value in split.items()}
+    if isinstance(split, list | tuple):
+        return type(split)(_as_test(value) for value in split)
+    if split is None or not _VAL.search(str(split)):
+        return split
+    return _VAL.sub(r"\1\2test", str(split))
