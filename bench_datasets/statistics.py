@@ -38,7 +38,7 @@ class Statistic:
 
 @dataclass(frozen=True)
 class Estimate:
-    """A value, how many units it is about, and its 95 % interval (`None` where there is none)."""
+    """A value, how many units it is about, its 95 % interval (`None` where there is none); NaN, 0 if undefined."""
 
     value: float
     n: int
@@ -98,7 +98,9 @@ def estimate(
     drawn = {name: item for name, item in statistics.items() if draws and item.n}
     intervals = _intervals(drawn, clusters, draws, seed) if drawn else {}
     return {
-        name: Estimate(values[name], item.n, intervals.get(name) if math.isfinite(values[name]) else None)
+        name: Estimate(values[name], item.n, intervals.get(name))
+        if math.isfinite(values[name])
+        else Estimate(math.nan, 0, None)
         for name, item in statistics.items()
     }
 

@@ -65,8 +65,10 @@ def read_scores(table: pa.Table, protocol: Protocol, thresholds: Sequence[float]
     """The columns of a score table, with each row's score under the protocol (or at other thresholds).
 
     Raises:
-        BenchError: thresholds are not numbers in (0, 1].
+        BenchError: thresholds are not numbers in (0, 1], or the protocol has none.
     """
+    if thresholds is not None and protocol.row_score == "union_hit":
+        raise BenchError(f"thresholds: rows under {protocol.name} are right or wrong at {UNION_HIT:g}; leave them out")
     levels = np.array(table["level"].to_pylist(), dtype=np.str_)
     true, raw, nms, kept = (_integers(table, f"{name}_count") for name in ("true", "raw", "nms", "kept"))
     pairs = table["matched_intersection"].combine_chunks()
