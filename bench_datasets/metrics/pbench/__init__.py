@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from bench_datasets.benchmarks import get_benchmark
 from bench_datasets.faults import BenchError
+from bench_datasets.metrics.gathering import ALL, Gathered, assemble
 from bench_datasets.metrics.pbench.columns import SCORE_COLUMNS, features
 from bench_datasets.metrics.pbench.explain import explain
 from bench_datasets.metrics.pbench.pairing import attach, pair_units, read_answers
@@ -26,7 +27,6 @@ from bench_datasets.metrics.pbench.summary import (
     statistics,
 )
 from bench_datasets.results import Metric, Slice
-from bench_datasets.statistics import Statistic, estimate
 
 __all__ = [
     "ANSWER_COLUMNS",
@@ -40,6 +40,7 @@ __all__ = [
     "comparable_to",
     "explain",
     "features",
+    "gather",
     "get_protocol",
     "pair_units",
     "read_answers",
@@ -71,11 +72,20 @@ def summarize_table(
     Raises:
         BenchError: a column to slice by is absent, or a list.
     """
+    found = gather(table, protocol, thresholds=thresholds, by=by)
+    counts = ("il_tp", "il_tn", "il_fp", "il_fn")
+    return assemble(found, table["cluster"].to_pylist(), draws, seed, lower=LOWER_IS_BETTER, counts=counts)
+
+
+def gather(
+    table: pa.Table, protocol: str, *, thresholds: Sequence[float] | None = None, by: Sequence[str] = ()
+) -> Gathered:
+    """Every number of scored rows before it is estimated; see `summarize_table`."""
     chosen = get_protocol(protocol)
     scores = read_scores(table, chosen, thresholds)
-    wanted: dict[tuple[str, str], dict[str, Statistic]] = {("", ""): level_statistics(scores, chosen)}
-    wanted |= {("count", name): part for name, part in count_slices(scores, chosen).items()}
-    wanted |= {("position", name): part for name, part in position_slices(table).items()}
+    found: Gathered = {ALL: level_statistics(scores, chosen)}
+    found |= {("count", name): part for name, part in count_slices(scores, chosen).items()}
+    found |= {("position", name): part for name, part in position_slices(table).items()}
     for column in dict.fromkeys(by):
         if column in ("count", "position"):
             continue
@@ -83,19 +93,8 @@ def summarize_table(
             flat = [field.name for field in table.schema if not pa.types.is_nested(field.type)]
             raise BenchError(f"by: expected count, position or one of {', '.join(flat)}; got {column!r}")
         values = np.array([str(value) for value in table[column].to_pylist()])
-        wanted |= {
-            (column, value): statistics(scores, chosen, values == value) for value in sorted(set(values.tolist()))
-        }
-    flat_names = {(part, name): item for part, items in wanted.items() for name, item in items.items()}
-    keys = {f"{i}": pair for i, pair in enumerate(flat_names)}
-    found = estimate({i: flat_names[pair] for i, pair in keys.items()}, table["cluster"].to_pylist(), draws, seed)
-    grouped: dict[tuple[str, str], dict[str, Metric]] = {part: {} for part in wanted}
-    for i, (part, name) in keys.items():
-        item, base = found[i], name.split("/")[0]
-        interval = None if base in ("il_tp", "il_tn", "il_fp", "il_fn") else item.ci95
-        grouped[part][name] = Metric(item.value, item.n, interval, base not in LOWER_IS_BETTER)
-    slices = [Slice(by_name, value, metrics) for (by_name, value), metrics in grouped.items() if by_name]
-    return grouped["", ""], slices
+        found |= {(column, v): statistics(scores, chosen, values == v) for v in sorted(set(values.tolist()))}
+    return found
 
 
 def comparable_to(

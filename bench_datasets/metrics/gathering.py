@@ -1,0 +1,60 @@
+"""Numbers before they are estimated: what each is a function of, by part of the rows and by name."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from bench_datasets.results import Metric, Slice
+from bench_datasets.statistics import Statistic, estimate
+
+Part = tuple[str, str]
+"""A column and a value of it; two empty texts stand for all rows."""
+
+ALL: Part = ("", "")
+
+Gathered = dict[Part, dict[str, Statistic]]
+"""Every number of a score table, by part and name."""
+
+
+def better_when_higher(name: str, lower: Collection[str]) -> bool:
+    """Whether more is better, by the words of a metric's name.
+
+    Example:
+        >>> better_when_higher("identity_error@0.7", {"identity_error"})
+        False
+    """
+    return not any(word.split("@")[0] in lower for word in name.split("/"))
+
+
+def assemble(
+    gathered: Gathered,
+    clusters: Sequence[str],
+    draws: int,
+    seed: int,
+    *,
+    lower: Collection[str] = (),
+    counts: Collection[str] = (),
+) -> tuple[dict[str, Metric], list[Slice]]:
+    """Estimate every number once, with the same draws.
+
+    Args:
+        gathered: the numbers.
+        clusters: the cluster of each row of the table.
+        draws: bootstrap draws; 0 for no intervals.
+        seed: of the draws.
+        lower: names of which less is better.
+        counts: names that are plain counts and get no interval.
+
+    Returns:
+        The numbers of all rows, and a slice for each part.
+    """
+    flat = {(part, name): item for part, items in gathered.items() for name, item in items.items()}
+    keys = {str(i): key for i, key in enumerate(flat)}
+    found = estimate({i: flat[key] for i, key in keys.items()}, clusters, draws, seed)
+    grouped: dict[Part, dict[str, Metric]] = {part: {} for part in gathered}
+    for i, (part, name) in keys.items():
+        item = found[i]
+        interval = None if name.split("/")[0] in counts else item.ci95
+        grouped[part][name] = Metric(item.value, item.n, interval, better_when_higher(name, lower))
+    slices = [Slice(by, value, metrics) for (by, value), metrics in grouped.items() if by]
+    return grouped.get(ALL, {}), slices
