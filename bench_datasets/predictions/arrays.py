@@ -72,6 +72,15 @@ def sound_masks(values: pa.Array) -> tuple[pa.StructArray, dict[int, str]]:
     return pa.StructArray.from_arrays(parts, fields=list(MASK_TYPE), mask=pa.array(bad)), wrong
 
 
+def empty_masks(column: MaskColumn) -> list[int]:
+    """Places of the masks without a pixel, in a column known to be sound.
+
+    Only short counts are read: a mask of no pixel is one run (or it and zero-length ones).
+    """
+    short = np.flatnonzero(np.diff(column.offsets) <= 32)
+    return short[column.take(short).areas() == 0].tolist()  # type: ignore[no-any-return]
+
+
 def keep_earlier(column: pa.Array | None, faults: list[Found]) -> None:
     """Put the faults that an earlier reading noted first; those that its nulls give rise to are told already.
 

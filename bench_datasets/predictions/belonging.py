@@ -37,10 +37,10 @@ def refuse_other_benchmark(names: Iterable[str], place: str, wanted: str = "pben
         raise wrong_benchmark(place, wanted, found, f"fields ({shown})")
     truth = _truth(fields, wanted)
     if truth:
-        raise BenchError(
-            f"{place}: expected predictions, found the truth's own fields ({', '.join(truth)}); name what is "
-            "predicted pred_... where both stand side by side"
-        )
+        advice = "name what is predicted pred_... where both stand side by side"
+        if wanted == "instancebench":
+            advice = f"give a row an expression ({FIELDS[wanted]})"
+        raise BenchError(f"{place}: expected predictions, found the truth's own fields ({', '.join(truth)}); {advice}")
 
 
 def wrong_benchmark(place: str, wanted: str, found: str, what: str) -> FaultError:
@@ -67,7 +67,7 @@ def _weak(fields: set[str]) -> str | None:
         return "instancebench"
     if "video_id" in fields:
         return "pvsg"
-    return "pbench" if _PBENCH & fields else None
+    return "pbench" if (_PBENCH | {"segmentation"}) & fields else None
 
 
 def _truth(fields: set[str], wanted: str) -> tuple[str, ...]:

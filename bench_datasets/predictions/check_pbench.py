@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from bench_datasets.faults import BenchError, Fault, FaultError
 from bench_datasets.masks import MaskColumn, list_offsets, list_values
+from bench_datasets.predictions.arrays import empty_masks
 from bench_datasets.predictions.check import CheckReport, Collector
 from bench_datasets.predictions.fields import level_of
 from bench_datasets.predictions.pairing import Names, pair
@@ -113,19 +114,13 @@ def _check_batch(
         warn("many_masks", row, text)
     for code, row, text in _sizes(column, owner, truth, true):
         warn(code, row, text)
-    for i in _empty(column):
+    for i in empty_masks(column):
         warn("empty_mask", int(owner[i]), f"mask {place[i]}: no pixel of {column.heights[i]} x {column.widths[i]}")
     for row, at, earlier in _same(owner, place, _codes(values), column.heights, column.widths):
         warn("repeated_mask", row, f"masks {earlier} and {at} are the same")
     for code, row, text in _numbers(batch):
         warn(code, row, text)
     return total
-
-
-def _empty(column: MaskColumn) -> list[int]:
-    """Masks without a pixel. Only short counts are read: a mask of no pixel is one run (or it and zero-length ones)."""
-    short = np.flatnonzero(np.diff(column.offsets) <= 32)
-    return short[column.take(short).areas() == 0].tolist()  # type: ignore[no-any-return]
 
 
 def _many(counts: NDArray[np.int64], truth: _Truth | None, true: NDArray[np.int64]) -> Iterator[tuple[int, str]]:

@@ -10,8 +10,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.lib import format as npy
 
-from bench_datasets.faults import BenchError
+from bench_datasets.faults import BenchError, FaultError
 from bench_datasets.masks import encode_dense
+from bench_datasets.predictions.belonging import wrong_benchmark
 from bench_datasets.predictions.fields import Found, read_scores
 from bench_datasets.predictions.location import Location
 from bench_datasets.predictions.paths import row_of
@@ -55,6 +56,8 @@ def _row(file: Location) -> Row:
             if "scores.npy" in archive.namelist():
                 row.scores, faults = _scores(archive, file.shown, len(row.masks))
                 row.faults += faults
+    except FaultError:
+        raise
     except BenchError as error:
         row.masks, row.scores = [], None
         row.faults.append(("malformed_mask", str(error)))
@@ -68,6 +71,8 @@ def _row(file: Location) -> Row:
 def _masks(archive: zipfile.ZipFile, shown: str) -> tuple[list[Any], dict[int, str]]:
     """Masks, and what is wrong with which."""
     if "masks.npy" not in archive.namelist():
+        if "mask.npy" in archive.namelist():
+            raise wrong_benchmark(shown, "pbench", "instancebench", "array 'mask'")
         names = ", ".join(sorted(map(ascii, archive.namelist()))[:6]) or "nothing"
         raise BenchError(f"{shown}: expected an array 'masks' (n, height, width), found {names}")
     with archive.open("masks.npy") as stream:
@@ -78,9 +83,7 @@ def _masks(archive: zipfile.ZipFile, shown: str) -> tuple[list[Any], dict[int, s
         if len(shape) != 3:
             advice = "; write masks[None] for a single one" if len(shape) == 2 else ""
             raise BenchError(f"{shown}: masks: expected shape (n, height, width), found {shape}{advice}")
-        if dtype.kind not in "biu":
-            advice = " (cut probabilities at a threshold first: masks > 0.5)" if dtype.kind == "f" else ""
-            raise BenchError(f"{shown}: masks: expected bool, or integers 0 and 1, found {dtype}{advice}")
+        _integers(dtype, f"{shown}: masks", "masks")
         n, height, width = shape
         if min(shape) <= 0 or height * width > MAX_PIXELS or n > MAX_MASKS:
             expected = f"at most {MAX_MASKS} masks of 1 to {MAX_PIXELS} pixels"
@@ -88,12 +91,43 @@ def _masks(archive: zipfile.ZipFile, shown: str) -> tuple[list[Any], dict[int, s
         masks: list[Any] = []
         wrong: dict[int, str] = {}
         for i, pixels in enumerate(_planes(stream, header, f"{shown}: masks")):
-            if dtype.kind != "b" and not ((pixels == 0) | (pixels == 1)).all():
+            if _is_binary(pixels):
+                masks.append(encode_dense(pixels))
+            else:
                 wrong[i] = "expected integers 0 and 1, found others; write masks > 0"
                 masks.append(None)
-            else:
-                masks.append(encode_dense(pixels))
     return masks, wrong
+
+
+def read_mask(archive: zipfile.ZipFile, shown: str) -> dict[str, Any]:
+    """The single array `mask` (height, width) of an archive, as a mask.
+
+    Raises:
+        BenchError: it is of another shape or dtype, too large, or cut short.
+    """
+    with archive.open("mask.npy") as stream:
+        header = _header(stream, f"{shown}: mask")
+        shape = header.shape
+        if len(shape) != 2:
+            advice = "; write mask[0]" if len(shape) == 3 and shape[0] == 1 else ""
+            raise BenchError(f"{shown}: mask: expected shape (height, width), found {shape}{advice}")
+        _integers(header.dtype, f"{shown}: mask", "mask")
+        if min(shape) <= 0 or shape[0] * shape[1] > MAX_PIXELS:
+            raise BenchError(f"{shown}: mask: expected 1 to {MAX_PIXELS} pixels, found shape {shape}")
+        (pixels,) = _planes(stream, header._replace(shape=(1, *shape)), f"{shown}: mask")
+        if not _is_binary(pixels):
+            raise BenchError(f"{shown}: mask: expected integers 0 and 1, found others; write mask > 0")
+        return encode_dense(pixels)
+
+
+def _integers(dtype: np.dtype[Any], what: str, name: str) -> None:
+    if dtype.kind not in "biu":
+        advice = f" (cut probabilities at a threshold first: {name} > 0.5)" if dtype.kind == "f" else ""
+        raise BenchError(f"{what}: expected bool, or integers 0 and 1, found {dtype}{advice}")
+
+
+def _is_binary(pixels: Any) -> bool:
+    return pixels.dtype.kind == "b" or bool(((pixels == 0) | (pixels == 1)).all())
 
 
 def _planes(stream: IO[bytes], header: _Header, what: str) -> Iterator[Any]:

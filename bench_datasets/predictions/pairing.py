@@ -235,7 +235,20 @@ def _hint(names: Names, truth: TruthNames, any_found: bool) -> str:
         kind, given, have = "ids", names.id, truth.ids.tolist()
     else:
         return ""
-    values = list(dict.fromkeys(given.drop_null().to_pylist()))
+    return unlike(kind, given.drop_null().to_pylist(), have)
+
+
+def unlike(kind: str, given: Sequence[object], have: Sequence[object]) -> str:
+    """What to say where none of the names that are given is one of the truth's; empty where either is.
+
+    Args:
+        kind: what is named, in the plural.
+        given: the predictions' names, repeated or not.
+        have: the truth's.
+    """
+    values = list(dict.fromkeys(given))
+    if not values or not have:
+        return ""
     return (
         f" (none of the {len(values)} {kind} pairs with the truth: they look like {_sample(values)}, "
         f"the truth's like {_sample(list(dict.fromkeys(have)))}; are these predictions for this data?)"

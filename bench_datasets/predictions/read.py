@@ -16,7 +16,11 @@ from bench_datasets.predictions.location import locate
 from bench_datasets.predictions.recognise import recognise
 from bench_datasets.predictions.store import Spool
 
-MODULES = {"pbench": "bench_datasets.predictions.pbench"}
+MODULES = {
+    "pbench": "bench_datasets.predictions.pbench",
+    "instancebench": "bench_datasets.predictions.instancebench",
+    "pvsg": "bench_datasets.predictions.pvsg",
+}
 """The module of each benchmark's predictions: `FEATURES`, `READERS`, `read_dataset` and `check`."""
 
 Predictions: TypeAlias = str | os.PathLike[str] | Dataset | IterableDataset | DatasetDict | IterableDatasetDict
@@ -45,11 +49,13 @@ def read_predictions(benchmark: str, path: Predictions, *, format: str | None = 
     Args:
         benchmark: name of the benchmark.
         path: a file or a folder, local or any URL that fsspec opens (`hf://`, `memory://`, ...), or a Dataset.
-        format: name of the format, where it is not to be recognised: for PBench `jsonl`, `falcon`, `coco`, `parquet`,
-            `arrow`, `saved` (by `save_to_disk`), `npz` or `png`.
+        format: name of the format, where it is not to be recognised: `jsonl`, `parquet`, `arrow` or `saved` (by
+            `save_to_disk`); for PBench also `falcon`, `coco`, `npz`, `png`, for InstanceBench `coco`, `npz`, `png`, for
+            PVSG `research`, `davis`, `panoptic`.
 
     Returns:
-        One row a prediction, in the order of the file; for PBench the columns of `predictions.rows.FEATURES`.
+        One row a prediction (for PVSG a video), in the order of the file, with the columns of the benchmark's
+        `FEATURES`: `predictions.rows`, `predictions.instancebench.rows`, `predictions.pvsg.rows`.
 
     Raises:
         BenchError: nothing is there, it is in no known format, broken, cut short, names no rows, or belongs to another
@@ -67,7 +73,7 @@ def read_predictions(benchmark: str, path: Predictions, *, format: str | None = 
     shown = f"the {type(path).__name__}" if given else str(path)
     try:
         with Spool(module.FEATURES.arrow_schema) as spool:
-            for batch in _batches(module, path, given, format):
+            for batch in _batches(benchmark, module, path, given, format):
                 spool.write(batch)
         return spool.dataset(module.FEATURES)
     except (BenchError, ImportError, MemoryError):  # the last two are no matter of the input
@@ -79,10 +85,10 @@ def read_predictions(benchmark: str, path: Predictions, *, format: str | None = 
         ) from error
 
 
-def _batches(module: Any, path: Any, given: bool, format: str | None) -> Iterator[pa.RecordBatch]:
+def _batches(benchmark: str, module: Any, path: Any, given: bool, format: str | None) -> Iterator[pa.RecordBatch]:
     if format is not None and format not in module.READERS:
         raise BenchError(f"format: expected one of {', '.join(module.READERS)}, got {format!r}")
     if given:
         return module.read_dataset(path)  # type: ignore[no-any-return]
     location = locate(path)
-    return module.READERS[format or recognise(location)](location)  # type: ignore[no-any-return]
+    return module.READERS[format or recognise(location, benchmark)](location)  # type: ignore[no-any-return]

@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 from bench_datasets.faults import BenchError
+from bench_datasets.predictions.belonging import refuse_other_benchmark, wrong_benchmark
 from bench_datasets.predictions.location import Location
 from bench_datasets.predictions.text import first_record, open_text
 
-EXPECTED = (
-    "JSON Lines (.jsonl), COCO results (.json), Parquet, an Arrow file, a folder of <level>.jsonl, .parquet, .npz or "
-    "PNG files, or a save_to_disk folder"
-)
-"""What `read_predictions` reads, for messages."""
+_TABLES = "Parquet, an Arrow file"
+EXPECTED = {
+    "pbench": (
+        f"JSON Lines (.jsonl), COCO results (.json), {_TABLES}, a folder of <level>.jsonl, .parquet, .npz or PNG "
+        "files, or a save_to_disk folder"
+    ),
+    "instancebench": (
+        f"JSON Lines (.jsonl), COCO results (.json), {_TABLES}, a folder of <expression_id>.png or .npz files, or a "
+        "save_to_disk folder"
+    ),
+    "pvsg": (
+        f"JSON Lines (.jsonl), {_TABLES}, a folder of <video_id>/quantitive/masks.txt, of <video_id>/<frame>.png with "
+        "tubes.json or panoptic.json, or a save_to_disk folder"
+    ),
+}
+"""What `read_predictions` reads, by benchmark, for messages."""
 
 _KINDS = {
     "jsonl": (".jsonl", ".jsonl.gz", ".ndjson"),
@@ -19,25 +31,38 @@ _KINDS = {
     "npz": (".npz",),
     "png": (".png",),
 }
+_VIDEOS = {"research": "masks.txt", "panoptic": "panoptic.json", "davis": "tubes.json"}
+"""The file by which a folder of videos is known, by format."""
+
 _PICKLED = (b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05")
 
 
-def recognise(location: Location) -> str:
+def recognise(location: Location, benchmark: str = "pbench") -> str:
     """Name of the format.
 
+    Args:
+        location: where the predictions lie.
+        benchmark: what they are predictions for.
+
     Raises:
+        FaultError: `wrong_benchmark`, they have a form that only another benchmark's have.
         BenchError: it is none that is known; the message says what was found and what to do.
     """
-    return _folder(location) if location.kind == "directory" else _file(location)
+    return _folder(location, benchmark) if location.kind == "directory" else _file(location, benchmark)
 
 
-def _folder(location: Location) -> str:
+def _folder(location: Location, benchmark: str) -> str:
     inside = location.inside()
     names = {relative for relative, _, _ in inside}
     if "dataset_dict.json" in names or {"state.json", "dataset_info.json"} <= names:
         return "saved"
     files = [relative.lower() for relative, _, is_folder in inside if not is_folder]
-    found = [kind for kind, endings in _KINDS.items() if any(file.endswith(endings) for file in files)]
+    ends = {file.rsplit("/", 1)[-1] for file in files}
+    videos = [kind for kind, marker in _VIDEOS.items() if marker in ends]
+    if videos and benchmark != "pvsg":
+        raise wrong_benchmark(location.shown, benchmark, "pvsg", f"file {_VIDEOS[videos[0]]}")
+    kinds = {kind: endings for kind, endings in _KINDS.items() if benchmark != "pvsg" or kind not in ("npz", "png")}
+    found = videos or [kind for kind, endings in kinds.items() if any(file.endswith(endings) for file in files)]
     if not found and any(file.endswith((".json", ".json.gz")) for file in files):
         found = ["jsonl"]
     if len(found) == 1:
@@ -48,46 +73,68 @@ def _folder(location: Location) -> str:
             f"format={found[0]!r}, or give a folder that holds only one"
         )
     sample = ", ".join(sorted(names)[:5]) or "nothing"
-    raise BenchError(f"{location.shown}: expected {EXPECTED}; found a folder of {sample}; force one with format=")
+    raise BenchError(
+        f"{location.shown}: expected {EXPECTED[benchmark]}; found a folder of {sample}; force one with format="
+    )
 
 
-def _file(location: Location) -> str:
+def _file(location: Location, benchmark: str) -> str:
     start = location.read(512)
     if not start:
-        raise BenchError(
-            f"{location.shown}: expected {EXPECTED}; found an empty file; did the run write its predictions?"
-        )
+        found = "an empty file; did the run write its predictions?"
+        raise BenchError(f"{location.shown}: expected {EXPECTED[benchmark]}; found {found}")
     if start[:4] == b"PAR1":
         return "parquet"
     if start[:6] == b"ARROW1" or start[:4] == b"\xff\xff\xff\xff":
         return "arrow"
     if start[:4] == b"PK\x03\x04":
-        if location.name.lower().endswith(".npz"):
+        if location.name.lower().endswith(".npz") and benchmark != "pvsg":
             return "npz"
-        raise _unknown(location, "a zip archive (or a torch file): unpack it first")
+        raise _unknown(location, benchmark, "a zip archive (or a torch file): unpack it first")
     if start[:8] == b"\x89PNG\r\n\x1a\n":
-        raise _unknown(location, "one PNG: give the folder that holds <id>/<k>.png or <id>.png")
+        raise _unknown(location, benchmark, f"one PNG: give the folder that holds {_png(benchmark)}")
     if start[:2] in _PICKLED:
-        raise _unknown(location, "a pickle, which is never read: write JSON Lines instead")
-    ending = next((kind for kind, endings in _KINDS.items() if location.name.lower().endswith(endings)), None)
+        raise _unknown(location, benchmark, f"a pickle, which is never read: {_instead(benchmark)}")
+    kinds = {kind: endings for kind, endings in _KINDS.items() if benchmark != "pvsg" or kind not in ("npz", "png")}
+    ending = next((kind for kind, endings in kinds.items() if location.name.lower().endswith(endings)), None)
     if ending not in (None, "jsonl"):
         return str(ending)  # broken, and its reader says how
-    return _text(location)
+    return _text(location, benchmark)
 
 
-def _text(location: Location) -> str:
+def _text(location: Location, benchmark: str) -> str:
     with open_text(location) as stream:
         start = stream.read(4096).lstrip()
+    if benchmark == "pvsg" and location.name in ("masks.txt", "relations.json", "tubes.json", "panoptic.json"):
+        raise _unknown(location, benchmark, f"{location.name} alone; give the folder of the video, or of all videos")
     if start[:1] not in (b"{", b"["):
         found = f"a file that begins with {start[:16]!r}" if start else "a file of blanks"
-        raise _unknown(location, f"{found}; write one JSON object a line")
+        raise _unknown(location, benchmark, f"{found}; write one JSON object a line")
     record = first_record(location)
     if record is None:
-        raise _unknown(location, "an empty list; write one object a row")
+        raise _unknown(location, benchmark, "an empty list; write one object a row")
+    if benchmark != "pbench":
+        if not ("segmentation" in record and benchmark == "instancebench"):
+            refuse_other_benchmark(record, location.shown, benchmark)
+        return "jsonl"
     if start[:1] == b"[" and ("segmentation" in record or {"image_id", "bbox"} <= set(record)):
         return "coco"
     return "falcon" if "instances" in record and "masks" not in record else "jsonl"
 
 
-def _unknown(location: Location, found: str) -> BenchError:
-    return BenchError(f"{location.shown}: expected {EXPECTED}; found {found}")
+def _png(benchmark: str) -> str:
+    return {
+        "pbench": "<id>/<k>.png or <id>.png",
+        "instancebench": "<expression_id>.png",
+        "pvsg": "<video_id>/<frame>.png and tubes.json or panoptic.json",
+    }[benchmark]
+
+
+def _instead(benchmark: str) -> str:
+    if benchmark == "pvsg":
+        return "turn relations into relations.json with scripts/convert_pvsg_relations.py, or write JSON Lines instead"
+    return "write JSON Lines instead"
+
+
+def _unknown(location: Location, benchmark: str, found: str) -> BenchError:
+    return BenchError(f"{location.shown}: expected {EXPECTED[benchmark]}; found {found}")

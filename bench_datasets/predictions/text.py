@@ -83,6 +83,28 @@ def first_record(location: Location) -> dict[str, Any] | None:
         found.close()  # type: ignore[attr-defined]
 
 
+def whole(location: Location) -> Any:
+    """The one JSON value that a file holds, on however many lines.
+
+    Raises:
+        BenchError: it is no JSON, not UTF-8, or longer than `MAX_RECORD` bytes.
+    """
+    with open_text(location) as stream:
+        data = stream.read(MAX_RECORD + 1)
+    if len(data) > MAX_RECORD:
+        raise BenchError(f"{location.shown}: expected at most {MAX_RECORD} bytes of JSON, found more")
+    try:
+        return json.loads(data.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        raise BenchError(f"{location.shown}: expected UTF-8 text, found {error.reason} at byte {error.start}") from None
+    except json.JSONDecodeError as error:
+        found = f"{_excerpt(error.doc, error.pos)}: {error.msg}"
+        place = f"{location.shown}:{error.lineno}: column {error.colno}"
+        raise BenchError(f"{place}: expected JSON, found {found}") from None
+    except (ValueError, RecursionError) as error:
+        raise BenchError(f"{location.shown}: expected JSON, found {_unreadable(error)}") from None
+
+
 def _object(shown: str, number: int, line: bytes) -> dict[str, Any]:
     place = f"{shown}:{number}"
     try:

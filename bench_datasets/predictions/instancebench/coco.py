@@ -1,0 +1,90 @@
+"""COCO results JSON with an expression in the place of the image, asked for by name: of several, the best score."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+
+from bench_datasets.faults import BenchError
+from bench_datasets.predictions.fields import ABSENT, pick, read_number, show
+from bench_datasets.predictions.instancebench.jsonl import name_row, read_box, read_candidate, to_row
+from bench_datasets.predictions.instancebench.rows import SCHEMA, Row, to_batch
+from bench_datasets.predictions.location import Location
+from bench_datasets.predictions.store import Spool
+from bench_datasets.predictions.text import records
+
+_SCORED = SCHEMA.append(pa.field("score", pa.float64()))
+_ROWS = 2048
+
+
+def read(location: Location) -> Iterator[pa.RecordBatch]:
+    """Batches of `rows.SCHEMA` out of a results file: `{image_id | expression_id, segmentation, score}`.
+
+    A detector gives several results an image; a referring model gives one an expression. Recognised by itself, a
+    results file is therefore read line by line, and two results for one expression are two predictions, which is a
+    fault. Named `format="coco"` it is read as a detector's: of the results of one expression, run and condition the
+    one with the highest score is the prediction, the first of equals. Where one of them has no finite score nothing
+    is chosen, and they stay as they are.
+
+    Raises:
+        BenchError: the file is no JSON list of objects, or holds none.
+    """
+    if location.kind == "directory":
+        raise BenchError(f"{location.shown}: expected one COCO results file, found a folder")
+    group: dict[tuple[str, str, str], int] = {}
+    best: dict[int, tuple[int, float]] = {}
+    groups: list[int] = []
+    unscored: set[int] = set()
+    with Spool(_SCORED) as spool:
+        pending: list[Row] = []
+        for line, record in records(location):
+            row = _row(record, f"{location.shown}:{line}")
+            place = len(groups)
+            name = None if row.expression_id is None else (row.expression_id, row.run, row.condition)
+            mine = -1 if name is None else group.setdefault(name, len(group))
+            groups.append(mine)
+            if row.score is None:
+                unscored.add(mine)
+            elif mine not in best or row.score > best[mine][1]:
+                best[mine] = (place, row.score)
+            pending.append(row)
+            if len(pending) >= _ROWS:
+                spool.write(_scored(pending))
+                pending = []
+        if pending:
+            spool.write(_scored(pending))
+    if not groups:
+        raise BenchError(f"{location.shown}: expected at least one result, found an empty list")
+    kept = np.array([mine < 0 or mine in unscored or best[mine][0] == i for i, mine in enumerate(groups)])
+    table = spool.table()
+    first = 0
+    for batch in table.to_batches():
+        chosen = batch.filter(pa.array(kept[first : first + len(batch)]))
+        first += len(batch)
+        yield pa.RecordBatch.from_arrays(chosen.columns[:-1], schema=SCHEMA)
+
+
+def _row(record: dict[str, object], place: str) -> Row:
+    if "annotations" in record and "images" in record:
+        raise BenchError(f"{place}: expected a COCO results list, found an annotation file; give its results as a list")
+    if "segmentation" not in record and "mask" not in record:
+        row = Row(box=None)
+        name_row(row, record, "expression_id" if "expression_id" in record else "image_id", place)
+        row.box, row.candidate_id = read_box(row, record), read_candidate(row, record)
+        text = "mask: expected a segmentation, found none (write null where nothing was found)"
+        if row.box is None and row.candidate_id is None:
+            row.faults.append(("malformed_mask", text))
+    else:
+        row = to_row(record, place)
+    given = pick(record, "score")
+    row.score = None if given is ABSENT else read_number(given)
+    if given is not ABSENT and row.score is None:
+        row.faults.append(("bad_score", f"score: expected a finite number, found {show(given)}"))
+    return row
+
+
+def _scored(rows: list[Row]) -> pa.RecordBatch:
+    scores = pa.array([row.score for row in rows], pa.float64())
+    return pa.RecordBatch.from_arrays([*to_batch(rows).columns, scores], schema=_SCORED)

@@ -1,0 +1,98 @@
+"""A file an answer: `<expression_id>.png` (not zero = mask) or `<expression_id>.npz` with `mask`."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Callable, Iterator
+
+import pyarrow as pa
+
+from bench_datasets.benchmarks import PBENCH_LEVELS
+from bench_datasets.faults import BenchError, FaultError
+from bench_datasets.masks import encode_dense
+from bench_datasets.predictions import npz, png
+from bench_datasets.predictions.belonging import wrong_benchmark
+from bench_datasets.predictions.instancebench.rows import CONDITIONS, Row, batches
+from bench_datasets.predictions.location import Location
+
+MaskDict = dict[str, object]
+
+
+def read_png(location: Location) -> Iterator[pa.RecordBatch]:
+    """Batches of `rows.SCHEMA` out of a folder of PNGs.
+
+    `<expression_id>.png` is a mask, foreground where a pixel is not zero; a black one is an empty mask. It may stand
+    in `<run>/`, in `<condition>/` (one that the benchmark knows) or in `<run>/<condition>/`.
+
+    Raises:
+        BenchError: it is no folder, or holds no PNG.
+    """
+    if location.kind != "directory":
+        raise BenchError(f"{location.shown}: expected a folder of <expression_id>.png, found one file")
+    return batches(_rows(location, ".png", _from_png))
+
+
+def read_npz(location: Location) -> Iterator[pa.RecordBatch]:
+    """Batches of `rows.SCHEMA` out of one archive `<expression_id>.npz` with `mask` (height, width), or a folder.
+
+    Subfolders as in `read_png`.
+
+    Raises:
+        BenchError: the folder holds no archive.
+    """
+    if location.kind == "directory":
+        return batches(_rows(location, ".npz", _from_npz))
+    return batches([_row(location, [], _from_npz)])
+
+
+def _rows(location: Location, ending: str, read: Callable[[Location], MaskDict]) -> Iterator[Row]:
+    empty = True
+    for relative, file, is_folder in location.inside():
+        folders = relative.split("/")[:-1]
+        if is_folder:
+            if relative in PBENCH_LEVELS:
+                raise wrong_benchmark(location.shown, "instancebench", "pbench", f"folder {relative}")
+            continue
+        if file.name.lower().endswith(ending):
+            empty = False
+            yield _row(file, folders, read)
+    if empty:
+        raise BenchError(f"{location.shown}: expected files <expression_id>{ending}, found none in the folder")
+
+
+def _row(file: Location, folders: list[str], read: Callable[[Location], MaskDict]) -> Row:
+    row = Row(expression_id=file.name[:-4])
+    if len(folders) == 1 and folders[0] in CONDITIONS:
+        row.condition = folders[0]
+    elif folders:
+        row.run, row.condition = folders[0], folders[1] if len(folders) > 1 else row.condition
+    try:
+        row.mask = read(file)
+    except FaultError:
+        raise
+    except BenchError as error:
+        row.faults.append(("malformed_mask", f"mask: {error}"))
+    return row
+
+
+def _from_png(file: Location) -> MaskDict:
+    pixels = png.read_png(file)
+    return encode_dense(pixels if pixels.ndim == 2 else pixels.any(axis=2))
+
+
+def _from_npz(file: Location) -> MaskDict:
+    try:
+        with file.open() as raw, zipfile.ZipFile(raw) as archive:
+            names = archive.namelist()
+            if "mask.npy" not in names:
+                if "masks.npy" in names:
+                    raise wrong_benchmark(file.shown, "instancebench", "pbench", "array 'masks'")
+                found = ", ".join(sorted(map(ascii, names))[:6]) or "nothing"
+                raise BenchError(f"{file.shown}: expected an array 'mask' (height, width), found {found}")
+            return npz.read_mask(archive, file.shown)
+    except BenchError:
+        raise
+    except Exception as error:  # whatever a broken archive makes zipfile and zlib raise
+        raise BenchError(
+            f"{file.shown}: expected a NumPy archive (.npz), found it broken or cut short: {error}"
+        ) from error

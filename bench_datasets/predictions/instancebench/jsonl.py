@@ -1,0 +1,139 @@
+"""JSON Lines (or one JSON array) of `{expression_id, mask | box | candidate_id, run?, condition?}`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from bench_datasets.faults import BenchError
+from bench_datasets.predictions.belonging import refuse_other_benchmark
+from bench_datasets.predictions.fields import (
+    ABSENT,
+    as_list,
+    is_text,
+    load_text,
+    pick,
+    read_number,
+    read_word,
+    show,
+)
+from bench_datasets.predictions.instancebench.rows import ORIGINAL, RUN, Row, batches
+from bench_datasets.predictions.jsonl import ENDINGS, image_size
+from bench_datasets.predictions.location import Location
+from bench_datasets.predictions.text import records
+
+ANSWERS = ("mask", "segmentation", "box", "candidate_id")
+"""Fields that hold an answer; `segmentation` is COCO's name of `mask`."""
+
+
+def read(location: Location) -> Iterator[pa.RecordBatch]:
+    """Batches of `rows.SCHEMA` out of a file or a folder of files.
+
+    Raises:
+        BenchError: a line is no JSON object, or another benchmark's; or there is none.
+    """
+    return batches(read_rows(location))
+
+
+def read_rows(location: Location) -> Iterator[Row]:
+    """The lines of a file, or of each file of a folder, as rows."""
+    files = location.files(*ENDINGS) if location.kind == "directory" else [location]
+    if not files:
+        raise BenchError(f"{location.shown}: expected files that end in {', '.join(ENDINGS)}, found none in the folder")
+    empty = True
+    for file in files:
+        for line, record in records(file):
+            empty = False
+            yield to_row(record, f"{file.shown}:{line}")
+    if empty:
+        raise BenchError(f"{location.shown}: expected at least one prediction, found none; write a line an expression")
+
+
+def from_rows(rows: Iterable[Mapping[str, Any]], shown: str, name: str) -> Iterator[pa.RecordBatch]:
+    """Batches of `rows.SCHEMA` out of rows that are Python values already."""
+    del name
+    yield from batches(to_row(row, f"{shown}, row {i}") for i, row in enumerate(rows))
+
+
+def to_row(record: Mapping[str, Any], place: str) -> Row:
+    """One line as a row.
+
+    Raises:
+        BenchError: it is no prediction of InstanceBench.
+    """
+    coco = "segmentation" in record and "image_id" in record and "expression_id" not in record
+    if not coco:
+        refuse_other_benchmark(record, place, "instancebench")
+    row = Row()
+    name_row(row, record, "image_id" if coco else "expression_id", place)
+    row.box = read_box(row, record)
+    row.candidate_id = read_candidate(row, record)
+    mask = load_text(pick(record, "mask", "segmentation"))
+    if mask is ABSENT:
+        if not any(name in record for name in ANSWERS):
+            found = ", ".join(sorted(map(ascii, record))[:8]).replace("'", "")
+            text = f"expected mask (null where nothing was found), box or candidate_id, found {found}"
+            row.faults.append(("malformed_mask", f"mask: {text}"))
+        return row
+    row.mask = mask
+    if isinstance(mask, list):
+        row.height, row.width = image_size(record)
+        if row.width is None:
+            row.height = None
+    return row
+
+
+def name_row(row: Row, record: Mapping[str, Any], field: str, place: str) -> None:
+    """Read what a prediction answers: expression, run and condition; with a fault, the row answers nothing known."""
+    raw = record.get(field)
+    name = read_word(raw)
+    problem = None
+    if name is None:
+        problem = f"{field}: expected text, or an integer, found {show(raw)}"
+    for part, default in (("run", RUN), ("condition", ORIGINAL)):
+        value = record.get(part)
+        word = default if value is None else read_word(value) if part == "run" else _text(value)
+        if word is None:
+            problem = problem or f"{part}: expected text{' or an integer' * (part == 'run')}, found {show(value)}"
+        else:
+            setattr(row, part, word)
+    if problem:
+        row.faults.append(("unknown_row", f"{place}: {problem}"))
+    else:
+        row.expression_id = name
+
+
+def read_box(row: Row, record: Mapping[str, Any]) -> list[float] | None:
+    """The record's box, x, y, width, height in pixels; null and a fault of the row where it is none."""
+    value = load_text(record.get("box"))
+    if value is None:
+        return None
+    items = as_list(value)
+    numbers = [read_number(item) for item in items] if items is not None and len(items) == 4 else [None]
+    box = [number for number in numbers if number is not None]
+    if len(box) < 4:
+        problem = "expected four finite numbers [x, y, width, height] in pixels"
+    elif min(box[2:]) < 0:
+        problem = "expected no negative width or height ([x, y, width, height] in pixels)"
+    else:
+        return box
+    row.faults.append(("bad_box", f"box: {problem}, found {show(value)}"))
+    return None
+
+
+def read_candidate(row: Row, record: Mapping[str, Any]) -> str | None:
+    """The record's candidate id as text; null and a fault of the row where it is none."""
+    value = record.get("candidate_id")
+    if value is None:
+        return None
+    word = read_word(value)
+    if word is None:
+        text = f"candidate_id: expected a candidate's instance_id (text, or an integer), found {show(value)}"
+        row.faults.append(("malformed_mask", text))
+    return word
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) and value and is_text(value) else None

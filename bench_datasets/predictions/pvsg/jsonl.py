@@ -1,0 +1,40 @@
+"""JSON Lines (or one JSON array) of `{video_id, tubes, triplets}`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from bench_datasets.faults import BenchError
+from bench_datasets.predictions.jsonl import ENDINGS
+from bench_datasets.predictions.location import Location
+from bench_datasets.predictions.pvsg.record import to_video
+from bench_datasets.predictions.pvsg.rows import to_batch
+from bench_datasets.predictions.text import records
+
+
+def read(location: Location) -> Iterator[pa.RecordBatch]:
+    """Batches of `rows.SCHEMA`, a video each, out of a file or a folder of files.
+
+    Raises:
+        BenchError: a line is no JSON object, or another benchmark's; or there is none.
+    """
+    files = location.files(*ENDINGS) if location.kind == "directory" else [location]
+    if not files:
+        raise BenchError(f"{location.shown}: expected files that end in {', '.join(ENDINGS)}, found none in the folder")
+    empty = True
+    for file in files:
+        for line, record in records(file):
+            empty = False
+            yield to_batch(to_video(record, f"{file.shown}:{line}"))
+    if empty:
+        raise BenchError(f"{location.shown}: expected at least one prediction, found none; write a line a video")
+
+
+def from_rows(rows: Iterable[Mapping[str, Any]], shown: str, name: str) -> Iterator[pa.RecordBatch]:
+    """Batches of `rows.SCHEMA` out of rows that are Python values already."""
+    del name
+    for i, row in enumerate(rows):
+        yield to_batch(to_video(row, f"{shown}, row {i}"))

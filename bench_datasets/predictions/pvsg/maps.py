@@ -1,0 +1,204 @@
+"""PNGs a frame: label maps in DAVIS's manner, or COCO's and VIPSeg's panoptic colours."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from bench_datasets.faults import BenchError
+from bench_datasets.masks import encode_label_map
+from bench_datasets.predictions.fields import read_id, show
+from bench_datasets.predictions.location import Location
+from bench_datasets.predictions.png import MAX_LABELS, read_png
+from bench_datasets.predictions.pvsg.folders import VideoFolder, add_relations, video_folders
+from bench_datasets.predictions.pvsg.noted import category_of
+from bench_datasets.predictions.pvsg.record import name_tube, read_category
+from bench_datasets.predictions.pvsg.rows import LAST_FRAME, Tube, Video, to_batch
+from bench_datasets.predictions.text import whole
+
+TUBES, PANOPTIC = "tubes.json", "panoptic.json"
+
+
+def read_davis(location: Location) -> Iterator[pa.RecordBatch]:
+    """Batches of `rows.SCHEMA`, a video each, out of one video's folder or a folder of them.
+
+    `<video_id>/<frame>.png` are grey or palette label maps, the frame counted from 0; 0 is void, another value a
+    tube's id. `tubes.json` is a list of `{tube_id, category}`, `relations.json` may stand beside it.
+
+    Raises:
+        BenchError: there is no such video, or a JSON file cannot be read.
+    """
+    folders = video_folders(location, TUBES)
+    if not folders:
+        raise BenchError(f"{location.shown}: expected <video_id>/{TUBES} and <frame>.png, found none in the folder")
+    for folder in folders:
+        video = Video(folder.name)
+        tubes = _table(video, folder)
+        for frame, file in _frames(video, folder):
+            labels = _labels(video, file, colours=False)
+            for label, mask in ({} if labels is None else encode_label_map(labels)).items():
+                tube = tubes.setdefault(str(label), Tube(str(label), None))
+                tube.add(frame, mask)
+        video.tubes = list(tubes.values())
+        add_relations(video, folder)
+        yield to_batch(video)
+
+
+def read_panoptic(location: Location) -> Iterator[pa.RecordBatch]:
+    """Batches of `rows.SCHEMA`, a video each, out of one video's folder or a folder of them.
+
+    `<video_id>/<frame>.png` bear a tube's id as R + 256 G + 65536 B, 0 is void, the frame counted from 0.
+    `<video_id>/panoptic.json` is `{annotations: [{file_name, segments_info: [{id, category_id}]}]}`; or one
+    `panoptic.json` beside the folders has `{annotations: [{video_id, annotations: [...]}]}`. A `category_id` is one of
+    its `categories` `[{id, name}]`, else counts from 0 into the vocabulary's things and then stuff; of several the
+    commonest counts, the first of equals. `relations.json` may stand beside the PNGs.
+
+    Raises:
+        BenchError: there is no such video, or a JSON file cannot be read.
+    """
+    if location.kind != "directory":
+        raise BenchError(f"{location.shown}: expected a folder, found one file; give the folder of the video(s)")
+    inside = {relative: item for relative, item, is_folder in location.inside() if not is_folder}
+    own_frames = any(name.lower().endswith(".png") and "/" not in name for name in inside)
+    if PANOPTIC in inside and not own_frames:
+        yield from _whole_split(location, inside)
+        return
+    folders = video_folders(location, PANOPTIC)
+    if not folders:
+        raise BenchError(f"{location.shown}: expected <video_id>/{PANOPTIC} and <frame>.png, found none in the folder")
+    for folder in folders:
+        file = folder.first(PANOPTIC)
+        content = {"annotations": []} if file is None else whole(file)
+        shown = folder.shown if file is None else file.shown
+        yield to_batch(_panoptic(folder, _list(content, "annotations", shown), _categories(content), shown))
+
+
+def _whole_split(location: Location, inside: Mapping[str, Location]) -> Iterator[pa.RecordBatch]:
+    """One file of annotations for all videos, whose PNGs stand in a folder each."""
+    content = whole(inside[PANOPTIC])
+    shown = inside[PANOPTIC].shown
+    named = _categories(content)
+    for i, item in enumerate(_list(content, "annotations", shown)):
+        name = item.get("video_id") if isinstance(item, dict) else None
+        if not isinstance(name, str):
+            raise BenchError(f"{shown}: annotation {i}: expected {{video_id, annotations}}, found {show(item)}")
+        files = {path[len(name) + 1 :]: file for path, file in inside.items() if path.startswith(f"{name}/")}
+        folder = VideoFolder(name, f"{location.shown.rstrip('/')}/{name}", files)
+        yield to_batch(_panoptic(folder, _list(item, "annotations", f"{shown}: {name}"), named, shown))
+
+
+def _panoptic(folder: VideoFolder, annotations: list[Any], named: dict[int, str], shown: str) -> Video:
+    video = Video(folder.name)
+    segments: dict[str, dict[int, int | None]] = {}
+    for i, item in enumerate(annotations):
+        stem = _stem(item.get("file_name")) if isinstance(item, dict) else None
+        infos = item.get("segments_info") if isinstance(item, dict) else None
+        if stem is None or not isinstance(infos, list):
+            text = f"{shown}: annotation {i}: expected {{file_name, segments_info}}, found {show(item)}"
+            video.faults.append(("malformed_mask", text))
+            continue
+        pairs = [(read_id(info.get("id")), info.get("category_id")) for info in infos if isinstance(info, dict)]
+        segments[stem] = {label: read_id(kind) for label, kind in pairs if label is not None}
+    tubes: dict[int, Tube] = {}
+    kinds: dict[int, Counter[int]] = {}
+    for own in segments.values():
+        for label, kind in own.items():
+            tubes.setdefault(label, Tube(str(label), None))
+            if kind is not None:
+                kinds.setdefault(label, Counter())[kind] += 1
+    drawn = set()
+    for frame, file in _frames(video, folder):
+        stem = file.name[:-4]
+        drawn.add(stem)
+        if stem not in segments:
+            text = f"{file.shown}: expected its segments_info in {shown}, found none; the frame is left out"
+            video.faults.append(("malformed_mask", text))
+            continue
+        labels = _labels(video, file, colours=True)
+        for label, mask in ({} if labels is None else encode_label_map(labels)).items():
+            if label in segments[stem]:
+                tubes[label].add(frame, mask)
+            else:
+                text = f"{file.shown}: id {label}: expected it in the frame's segments_info, found it not; left out"
+                video.faults.append(("malformed_mask", text))
+    for stem in segments:
+        if stem not in drawn:
+            video.faults.append(("malformed_mask", f"{folder.shown}/{stem}.png: expected this PNG, found none"))
+    for label, counts in kinds.items():
+        kind = max(counts, key=lambda kind: counts[kind])  # of equals the one that came first
+        tubes[label].category = named.get(kind, f"category_id {kind}") if named else category_of(kind)
+    video.tubes = list(tubes.values())
+    add_relations(video, folder)
+    return video
+
+
+def _table(video: Video, folder: VideoFolder) -> dict[str, Tube]:
+    """The tubes of `tubes.json`, still without masks."""
+    file = folder.first(TUBES)
+    if file is None:
+        video.faults.append(("malformed_mask", f"{folder.shown}: expected {TUBES} [{{tube_id, category}}], found none"))
+        return {}
+    content = whole(file)
+    items = content if isinstance(content, list) else _list(content, "tubes", file.shown)
+    names: set[str] = set()
+    tubes = {}
+    for i, item in enumerate(items):
+        value = item.get("tube_id") if isinstance(item, dict) else None
+        name = name_tube(video, names, value, f"{file.shown}: tube number {i}")
+        if name is not None:
+            tubes[name] = Tube(name, read_category(item.get("category")))
+    return tubes
+
+
+def _frames(video: Video, folder: VideoFolder) -> Iterator[tuple[int, Location]]:
+    """The PNGs directly in the folder with the frame that each name says."""
+    for path, file in folder.files.items():
+        if "/" in path or not path.lower().endswith(".png"):
+            continue
+        stem = path[:-4]
+        number = int(stem) if stem.isascii() and stem.isdigit() and len(stem) < 19 else -1
+        if 0 <= number <= LAST_FRAME:
+            yield number, file
+        else:
+            text = f"{file.shown}: expected the frame's number as the name, found {stem!a}; it is left out"
+            video.faults.append(("malformed_mask", text))
+
+
+def _labels(video: Video, file: Location, *, colours: bool) -> NDArray[Any] | None:
+    """A frame's labels, or None and a fault of the video."""
+    try:
+        pixels = read_png(file)
+        if colours and pixels.ndim == 3:
+            pixels = pixels.astype(np.int32) @ np.array([1, 256, 65536], np.int32)
+        elif pixels.ndim != 2:
+            raise BenchError(f"{file.shown}: expected a label map of one channel (grey or palette), found colours")
+        if pixels.dtype.itemsize > 2 and len(np.unique(pixels)) > MAX_LABELS:
+            raise BenchError(f"{file.shown}: expected at most {MAX_LABELS} labels, found more; is it a photo?")
+    except BenchError as error:
+        video.faults.append(("malformed_mask", f"{error}; the frame is left out"))
+        return None
+    return pixels
+
+
+def _list(content: Any, field: str, shown: str) -> list[Any]:
+    items = content.get(field) if isinstance(content, dict) else None
+    if not isinstance(items, list):
+        raise BenchError(f"{shown}: expected {{{field}: [...]}}, found {show(content)}")
+    return items
+
+
+def _categories(content: Any) -> dict[int, str]:
+    """Names by `category_id`, where the file has its own."""
+    items = content.get("categories") if isinstance(content, dict) else None
+    pairs = [(read_id(item.get("id")), item.get("name")) for item in items or [] if isinstance(item, dict)]
+    return {number: name for number, name in pairs if number is not None and isinstance(name, str)}
+
+
+def _stem(value: object) -> str | None:
+    """The last part of a file's name without its ending."""
+    return value.replace("\\", "/").rsplit("/", 1)[-1].rsplit(".", 1)[0] if isinstance(value, str) else None

@@ -1,0 +1,256 @@
+"""Turn relation results that PVSG's research code pickled into `relations.json`, which the package reads.
+
+The package itself never opens a pickle. Run this file where you made the results; it needs nothing but Python:
+
+    python convert_pvsg_relations.py results.pickle --out predictions [--vocabulary pvsg.json] [--video VIDEO_ID]
+
+What is read: a pickle that holds, by video, a list of relations. `{video_id: [relation, ...]}`, a list of
+`{"video_id": ..., "relations": [relation, ...]}`, or, with `--video`, one video's list of relations. A relation is a
+dictionary with
+
+    subject track     `subject_id`, `subject`, `subject_track` or `sub`
+    object track      `object_id`, `object`, `object_track` or `obj`
+    predicate         `predicate`, `predicate_id`, `relation` or `rel`: a name, or an index into `--vocabulary`'s relations
+    score             `score`, `confidence` or `prob`
+    spans             `spans`, `span`, `relation_span` or `frames`: [[first, last], ...] (0-based, both ends in), or one
+                      0 or 1 a frame
+
+Other names are given with `--names subject=...,object=...,predicate=...,score=...,spans=...`. What is written:
+`OUT/<video_id>/relations.json`, `{"video_id": ..., "relations": [{subject_id, object_id, predicate, score, spans}]}`
+in the given order.
+
+A pickle can hold any program. This reader builds plain values only: numbers, text, lists, dictionaries, and NumPy's
+numbers and arrays where NumPy is installed. Everything else, tensors too, is refused and nothing of it is run; store
+`tensor.tolist()` instead.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import io
+import json
+import math
+import os
+import pickle
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+NAMES = {
+    "subject": ("subject_id", "subject", "subject_track", "sub"),
+    "object": ("object_id", "object", "object_track", "obj"),
+    "predicate": ("predicate", "predicate_id", "relation", "rel"),
+    "score": ("score", "confidence", "prob"),
+    "spans": ("spans", "span", "relation_span", "frames"),
+}
+"""Field names that are tried, by what they hold."""
+
+_ARRAYS = {
+    ("numpy", "dtype"),
+    ("numpy", "ndarray"),
+    *((f"numpy.{core}.multiarray", name) for core in ("core", "_core") for name in ("scalar", "_reconstruct")),
+    *((f"numpy.{core}.numeric", "_frombuffer") for core in ("core", "_core")),
+}
+_PLAIN = {
+    ("collections", "OrderedDict"): collections.OrderedDict,
+    ("collections", "defaultdict"): collections.defaultdict,
+}
+
+
+class Refused(Exception):
+    """The results are not what this script can turn into JSON; the message says why."""
+
+
+class _Plain(pickle.Unpickler):
+    """Builds plain values and NumPy's; refuses every other name."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        if (module, name) in _PLAIN:
+            return _PLAIN[module, name]
+        if module in ("builtins", "__builtin__") and name in ("list", "dict", "set", "int", "float", "str", "tuple"):
+            return {"list": list, "dict": dict, "set": set, "int": int, "float": float, "str": str, "tuple": tuple}[
+                name
+            ]
+        if (module, name) == ("_codecs", "encode"):  # how older protocols hold bytes
+            return _latin1
+        if (module, name) in _ARRAYS:
+            return super().find_class(module, name)
+        raise Refused(
+            f"the pickle holds {module}.{name}, which is not built; store plain numbers, text, lists and dictionaries "
+            "(for tensors: tensor.tolist())"
+        )
+
+    def persistent_load(self, pid: Any) -> Any:
+        raise Refused("the pickle refers to data outside of itself; store plain values")
+
+
+def _latin1(text: str, encoding: str = "latin1") -> bytes:
+    if encoding != "latin1":
+        raise Refused(f"the pickle holds text in {encoding!r}; expected plain values")
+    return text.encode("latin1")
+
+
+def load(data: bytes) -> Any:
+    """The plain value that a pickle holds.
+
+    Raises:
+        Refused: it holds anything else, or is broken.
+    """
+    try:
+        return _Plain(io.BytesIO(data)).load()
+    except Refused:
+        raise
+    except Exception as error:  # whatever a broken stream makes it raise
+        raise Refused(f"the pickle cannot be read: {type(error).__name__}: {error}") from error
+
+
+def videos(content: Any, video: str | None = None) -> Iterator[tuple[str, list[Any]]]:
+    """Video ids and their relations, in the given order."""
+    if video is not None:
+        content = {video: content}
+    if isinstance(content, dict) and "relations" in content and "video_id" in content:
+        content = [content]
+    if isinstance(content, dict):
+        pairs = [
+            (name, value.get("relations", value) if isinstance(value, dict) else value)
+            for name, value in content.items()
+        ]
+    elif isinstance(content, (list, tuple)) and all(isinstance(item, dict) and "video_id" in item for item in content):
+        pairs = [(item["video_id"], item.get("relations")) for item in content]
+    else:
+        raise Refused("expected {video_id: [relation, ...]}; for one video's list name the video with --video")
+    for name, relations in pairs:
+        name = str(name)
+        if not name or name in (".", "..") or any(sign in name for sign in "/\\:\0"):
+            raise Refused(f"video id: expected a plain name, found {name!r}")
+        if not isinstance(relations, (list, tuple)):
+            raise Refused(f"{name}: expected a list of relations, found {type(relations).__name__}")
+        yield name, list(relations)
+
+
+def convert(
+    relation: Any, place: str, names: dict[str, tuple[str, ...]], predicates: list[str] | None
+) -> dict[str, Any]:
+    """One relation as `relations.json` has it.
+
+    Raises:
+        Refused: a field is absent, or of another kind; the message names the place.
+    """
+    if not isinstance(relation, dict):
+        raise Refused(f"{place}: expected a dictionary, found {type(relation).__name__}")
+    values = {}
+    for part, tried in names.items():
+        found = next((name for name in tried if name in relation), None)
+        if found is None:
+            raise Refused(
+                f"{place}: expected {part} as {' or '.join(tried)}, found {sorted(map(str, relation))}; see --names"
+            )
+        values[part] = _plain(relation[found])
+    score = values["score"]
+    if isinstance(score, bool) or not isinstance(score, (int, float)) or not math.isfinite(score):
+        raise Refused(f"{place}: score: expected a finite number, found {score!r}")
+    return {
+        "subject_id": _track(values["subject"], place),
+        "object_id": _track(values["object"], place),
+        "predicate": _predicate(values["predicate"], place, predicates),
+        "score": score,
+        "spans": spans(values["spans"], place),
+    }
+
+
+def spans(value: Any, place: str = "spans") -> list[list[int]]:
+    """Spans out of pairs, or out of one 0 or 1 a frame.
+
+    Example:
+        >>> spans([[0, 4]]), spans([1, 1, 0, True])
+        ([[0, 4]], [[0, 1], [3, 3]])
+    """
+    if not isinstance(value, list):
+        raise Refused(f"{place}: spans: expected a list, found {value!r}")
+    if all(isinstance(item, list) for item in value):
+        pairs = [[int(side) for side in item if isinstance(side, (int, float)) and side == int(side)] for item in value]
+        if any(len(pair) != 2 or len(item) != 2 or not 0 <= pair[0] <= pair[1] for pair, item in zip(pairs, value)):
+            raise Refused(f"{place}: spans: expected [first, last] with 0 <= first <= last, found {value!r:.80}")
+        return pairs
+    if any(item not in (0, 1) for item in value):
+        raise Refused(f"{place}: spans: expected [first, last] pairs, or one 0 or 1 a frame, found {value!r:.80}")
+    found: list[list[int]] = []
+    for frame, held in enumerate(value):
+        if held and found and found[-1][1] == frame - 1:
+            found[-1][1] = frame
+        elif held:
+            found.append([frame, frame])
+    return found
+
+
+def _plain(value: Any) -> Any:
+    """NumPy's numbers and arrays as Python's, tuples as lists."""
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    return [_plain(item) for item in value] if isinstance(value, (list, tuple)) else value
+
+
+def _track(value: Any, place: str) -> int | str:
+    if isinstance(value, bool) or not isinstance(value, (int, str)):
+        raise Refused(f"{place}: expected a track's id, an integer or text, found {value!r}")
+    return value
+
+
+def _predicate(value: Any, place: str, predicates: list[str] | None) -> str:
+    if isinstance(value, str):
+        return value
+    if predicates is None:
+        raise Refused(f"{place}: predicate: found {value!r}; an index needs --vocabulary pvsg.json")
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < len(predicates):
+        raise Refused(
+            f"{place}: predicate: expected a name, or an index from 0 to {len(predicates) - 1}, found {value!r}"
+        )
+    return predicates[value]
+
+
+def _names(text: str) -> dict[str, tuple[str, ...]]:
+    chosen = dict(NAMES)
+    for part in filter(None, text.split(",")):
+        name, sign, field = part.partition("=")
+        if name not in NAMES or not sign or not field:
+            raise Refused(f"--names: expected {', '.join(f'{name}=FIELD' for name in NAMES)}, found {part!r}")
+        chosen[name] = (field,)
+    return chosen
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """The command; gives its exit code."""
+    parser = argparse.ArgumentParser(description="PVSG's pickled relation results into relations.json")
+    parser.add_argument("results", help="the pickle")
+    parser.add_argument("--out", required=True, help="folder of predictions; a folder a video is made in it")
+    parser.add_argument("--video", help="the video's id, where the pickle holds one video's list")
+    parser.add_argument("--vocabulary", help="pvsg.json, where predicates are indices")
+    parser.add_argument("--names", default="", help="other field names: subject=...,object=...,predicate=...,...")
+    given = parser.parse_args(arguments)
+    try:
+        names = _names(given.names)
+        predicates = None
+        if given.vocabulary:
+            with open(given.vocabulary, encoding="utf-8") as file:
+                predicates = json.load(file)["relations"]
+        with open(given.results, "rb") as file:
+            content = load(file.read())
+        converted = [
+            (name, [convert(item, f"{name}, relation {i}", names, predicates) for i, item in enumerate(relations)])
+            for name, relations in videos(content, given.video)
+        ]
+    except (Refused, OSError, KeyError, ValueError) as error:
+        print(f"{given.results}: {error}", file=sys.stderr)
+        return 1
+    for name, relations in converted:
+        os.makedirs(os.path.join(given.out, name), exist_ok=True)
+        with open(os.path.join(given.out, name, "relations.json"), "w", encoding="utf-8") as file:
+            json.dump({"video_id": name, "relations": relations}, file)
+            file.write("\n")
+    print(f"{len(converted)} videos, {sum(len(relations) for _, relations in converted)} relations")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
