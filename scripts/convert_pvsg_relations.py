@@ -10,7 +10,7 @@ dictionary with
 
     subject track     `subject_id`, `subject`, `subject_track` or `sub`
     object track      `object_id`, `object`, `object_track` or `obj`
-    predicate         `predicate`, `predicate_id`, `relation` or `rel`: a name, or an index into `--vocabulary`'s relations
+    predicate         `predicate`, `predicate_id`, `relation` or `rel`: a name, or an index into the vocabulary's relations
     score             `score`, `confidence` or `prob`
     spans             `spans`, `span`, `relation_span` or `frames`: [[first, last], ...] (0-based, both ends in), or one
                       0 or 1 a frame
@@ -169,10 +169,7 @@ def spans(value: Any, place: str = "spans") -> list[list[int]]:
     if not isinstance(value, list):
         raise Refused(f"{place}: spans: expected a list, found {value!r}")
     if all(isinstance(item, list) for item in value):
-        pairs = [[int(side) for side in item if isinstance(side, (int, float)) and side == int(side)] for item in value]
-        if any(len(pair) != 2 or len(item) != 2 or not 0 <= pair[0] <= pair[1] for pair, item in zip(pairs, value)):
-            raise Refused(f"{place}: spans: expected [first, last] with 0 <= first <= last, found {value!r:.80}")
-        return pairs
+        return [_span(item, place) for item in value]
     if any(item not in (0, 1) for item in value):
         raise Refused(f"{place}: spans: expected [first, last] pairs, or one 0 or 1 a frame, found {value!r:.80}")
     found: list[list[int]] = []
@@ -182,6 +179,13 @@ def spans(value: Any, place: str = "spans") -> list[list[int]]:
         elif held:
             found.append([frame, frame])
     return found
+
+
+def _span(item: list[Any], place: str) -> list[int]:
+    whole = [int(side) for side in item if isinstance(side, (int, float)) and math.isfinite(side) and side == int(side)]
+    if len(item) != 2 or len(whole) != 2 or not 0 <= whole[0] <= whole[1]:
+        raise Refused(f"{place}: spans: expected [first, last] with 0 <= first <= last, found {item!r:.80}")
+    return whole
 
 
 def _plain(value: Any) -> Any:
