@@ -1,0 +1,280 @@
+"""RefCOCO, RefCOCO+ and RefCOCOg into InstanceBench's manifest: `python -m bench_datasets.builders.refcoco`.
+
+The annotation knows instances, refs and sentences, and neither roles nor operations. Both are set by rule here, and
+every expression says so in its tags:
+
+* roles by order (`role_source:order`): a ref's first sentence is `minimal`, the second `variant`, further ones `extra`.
+  Nobody has checked that the second follows another path than the first.
+* operations by words (`operation_source:lexical`): see `refcoco_words.guess_operation`.
+
+So what is said of operations and tracks on such data is a rough sketch; identity and mask numbers do not lean on it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from bench_datasets.builders.refcoco_refs import read_json, read_refs
+from bench_datasets.builders.refcoco_words import guess_operation
+from bench_datasets.faults import BenchError
+
+ORDER = "role_source:order"
+"""The tag of a role that was given by the sentences' order."""
+
+MAX_SENTENCES = 10_000_000
+"""Most sentences that are read."""
+
+_ROLES = ("minimal", "variant")
+
+
+@dataclass
+class Converted:
+    """What was written, and what was not.
+
+    Attributes:
+        path: the manifest.
+        sets: lines written, one a ref.
+        expressions: expressions in them.
+        left_out: numbers of refs and sentences that were not written, by reason.
+        read: sentences that were looked at.
+    """
+
+    path: str
+    sets: int = 0
+    expressions: int = 0
+    left_out: Counter[str] = field(default_factory=Counter)
+    read: int = 0
+
+
+def refcoco_to_manifest(
+    instances_json: str | os.PathLike[str],
+    refs: str | os.PathLike[str],
+    out_path: str | os.PathLike[str],
+    *,
+    split: str | None = None,
+    split_by: str | None = None,
+    images: str = "images",
+) -> Converted:
+    """Write a manifest of InstanceBench from COCO instances and RefCOCO refs.
+
+    Each ref becomes one set; its candidates are the image's instances of the target's category, crowds marked. A ref
+    needs two sentences that differ, since a set without a variant cannot be scored. The file appears whole or not at
+    all.
+
+    Args:
+        instances_json: COCO's `instances.json` (images, annotations, categories).
+        refs: the refs, JSON or the released pickle; or the folder that holds `refs(<split_by>).json` or `.p`.
+        out_path: the manifest, named `<split>.jsonl` for `load_dataset("instancebench", data_dir=<its folder>)`.
+        split: the refs' split to take (`train`, `val`, `testA`, ...); all for None.
+        split_by: whose refs to take where `refs` is a folder: `unc`, `google`, `umd`.
+        images: the folder of the images, relative to the manifest's.
+
+    Returns:
+        What was written and what was left out.
+
+    Raises:
+        BenchError: a file is missing, malformed, unsafe or at odds with the other; the message names the ref.
+    """
+    coco = _Instances(Path(instances_json))
+    found = _refs_file(Path(refs), split_by)
+    target = Path(out_path)
+    done = Converted(str(target))
+    if target.suffix != ".jsonl":
+        raise BenchError(f"out_path: expected a name like test.jsonl, got {str(target)!r}")
+    if not target.parent.is_dir():
+        raise BenchError(f"out_path: expected a folder that exists, found none at {str(target.parent)!r}")
+    handle, scratch = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}-")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as stream:
+            for line in _lines(read_refs(found), coco, str(found), split, images, done):
+                stream.write(json.dumps(line) + "\n")
+        if not done.sets:
+            reasons = ", ".join(f"{n} {reason}" for reason, n in done.left_out.items()) or "the file holds no ref"
+            raise BenchError(f"{found}: expected refs to write, found none ({reasons})")
+        os.chmod(scratch, 0o666 & ~_umask())
+        os.replace(scratch, target)
+    except BaseException:
+        os.unlink(scratch)
+        raise
+    return done
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def _refs_file(refs: Path, split_by: str | None) -> Path:
+    if not refs.is_dir():
+        return refs
+    if split_by is None:
+        raise BenchError(f"split_by: {refs} is a folder; say whose refs to take, as in split_by='unc'")
+    for suffix in (".json", ".p"):
+        if (refs / f"refs({split_by}){suffix}").is_file():
+            return refs / f"refs({split_by}){suffix}"
+    there = ", ".join(sorted(path.name for path in refs.glob("refs*"))[:6]) or "no refs"
+    raise BenchError(f"{refs}: expected refs({split_by}).json or refs({split_by}).p, found {there}")
+
+
+class _Instances:
+    """COCO's instances by id, and by image and category."""
+
+    def __init__(self, path: Path) -> None:
+        value = read_json(path)
+        parts = [
+            value.get(name) if isinstance(value, dict) else None for name in ("images", "annotations", "categories")
+        ]
+        if not all(isinstance(part, list) and all(isinstance(item, dict) for item in part) for part in parts):
+            raise BenchError(f"{path}: expected COCO instances with lists images, annotations and categories")
+        self.path = path
+        try:
+            self.images = {image["id"]: image for image in parts[0] or []}
+            self.categories = {category["id"]: category["name"] for category in parts[2] or []}
+            self.annotations = {annotation["id"]: annotation for annotation in parts[1] or []}
+            self.alike: dict[tuple[Any, Any], list[Mapping[str, Any]]] = {}
+            for annotation in self.annotations.values():
+                self.alike.setdefault((annotation["image_id"], annotation["category_id"]), []).append(annotation)
+        except (KeyError, TypeError) as error:
+            raise BenchError(f"{path}: expected images, annotations and categories with ids, found {error!r}") from None
+
+
+def _lines(
+    refs: Sequence[Any], coco: _Instances, name: str, split: str | None, images: str, done: Converted
+) -> Iterator[dict[str, Any]]:
+    seen: set[Any] = set()
+    for number, ref in enumerate(refs):
+        place = f"{name}: ref {number}"
+        if not isinstance(ref, dict):
+            raise BenchError(f"{place}: expected a dict, found {type(ref).__name__}")
+        ref_id = _id(ref, "ref_id", place)
+        if ref_id in seen:
+            raise BenchError(f"{place}: field 'ref_id': expected ids that differ, found {ref_id} again")
+        seen.add(ref_id)
+        if split is not None and ref.get("split") != split:
+            done.left_out["refs of other splits"] += 1
+            continue
+        expressions = _expressions(ref, ref_id, place, done)
+        if len(expressions) < len(_ROLES):
+            done.left_out["refs with fewer than two sentences that differ"] += 1
+            continue
+        done.sets += 1
+        done.expressions += len(expressions)
+        yield {**_target(ref, ref_id, coco, place, images), "expressions": expressions}
+
+
+def _target(ref: Mapping[str, Any], ref_id: int, coco: _Instances, place: str, images: str) -> dict[str, Any]:
+    annotation = _known(coco.annotations, _id(ref, "ann_id", place), "annotation", place, coco)
+    image = _known(coco.images, annotation["image_id"], "image", place, coco)
+    category = _known(coco.categories, annotation["category_id"], "category", place, coco)
+    if ref.get("image_id", image["id"]) != image["id"]:
+        raise BenchError(
+            f"{place}: field 'image_id': expected {image['id']}, the image of annotation {annotation['id']}, found "
+            f"{ascii(ref['image_id'])[:40]}; do the refs belong to {coco.path}?"
+        )
+    try:
+        file_name, height, width = str(image["file_name"]), int(image["height"]), int(image["width"])
+    except (KeyError, TypeError, ValueError, OverflowError):
+        raise BenchError(f"{coco.path}: image {image['id']}: expected file_name, height and width") from None
+    return {
+        "tces_id": f"refcoco-{ref_id}",
+        "image": f"{images.rstrip('/')}/{file_name}" if images else file_name,
+        "image_id": str(image["id"]),
+        "source": "coco",
+        "category": str(category),
+        "height": height,
+        "width": width,
+        "target": str(annotation["id"]),
+        "candidates": [
+            {
+                "instance_id": str(other["id"]),
+                "segmentation": other.get("segmentation"),
+                "iscrowd": int(bool(other.get("iscrowd", 0))),
+                "bbox": other.get("bbox"),
+            }
+            for other in coco.alike[annotation["image_id"], annotation["category_id"]]
+        ],
+    }
+
+
+def _expressions(ref: Mapping[str, Any], ref_id: int, place: str, done: Converted) -> list[dict[str, Any]]:
+    sentences = ref.get("sentences")
+    if not isinstance(sentences, list):
+        raise BenchError(f"{place}: field 'sentences': expected a list, found {type(sentences).__name__}")
+    done.read += len(sentences)
+    if done.read > MAX_SENTENCES:
+        raise BenchError(f"{place}: more than {MAX_SENTENCES} sentences up to here; is this RefCOCO?")
+    found: dict[str, dict[str, Any]] = {}
+    for k, sentence in enumerate(sentences):
+        within = f"{place}: sentence {k}"
+        if not isinstance(sentence, dict):
+            raise BenchError(f"{within}: expected a dict, found {type(sentence).__name__}")
+        text = sentence.get("sent") or sentence.get("raw")
+        if not isinstance(text, str) or not text.strip():
+            raise BenchError(f"{within}: field 'sent': expected a text, found {ascii(text)[:40]}")
+        text = " ".join(text.split())
+        if text.lower() in found:
+            done.left_out["sentences that repeat an earlier one of their ref"] += 1
+            continue
+        guess = guess_operation(text)
+        found[text.lower()] = {
+            "expression_id": f"refcoco-{ref_id}-{_id(sentence, 'sent_id', within)}",
+            "role": _ROLES[len(found)] if len(found) < len(_ROLES) else "extra",
+            "text": text,
+            "operation": guess.operation,
+            "tags": [*guess.tags, ORDER],
+        }
+    return list(found.values())
+
+
+def _id(values: Mapping[str, Any], name: str, place: str) -> int:
+    value = values.get(name)
+    if not isinstance(value, int) or isinstance(value, bool) or abs(value) >= 2**63:
+        raise BenchError(f"{place}: field {name!r}: expected an integer id, found {type(value).__name__}")
+    return value
+
+
+def _known(table: Mapping[Any, Any], key: Any, what: str, place: str, coco: _Instances) -> Any:
+    try:
+        return table[key]
+    except (KeyError, TypeError):
+        raise BenchError(
+            f"{place}: expected {what} {ascii(key)[:40]} in {coco.path}, found none; do the refs belong to it?"
+        ) from None
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Convert from the command line; 0 where a manifest was written, 1 where the input is at fault."""
+    parser = argparse.ArgumentParser(prog="python -m bench_datasets.builders.refcoco", description=__doc__)
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument("instances", help="COCO's instances.json")
+    parser.add_argument("refs", help="refs(*).json, refs(*).p, or their folder")
+    parser.add_argument("out", help="the manifest to write, <split>.jsonl")
+    parser.add_argument("--split", help="the refs' split to take; all by default")
+    parser.add_argument("--split-by", help="whose refs, where refs is a folder: unc, google, umd")
+    parser.add_argument("--images", default="images", help="folder of the images, relative to the manifest's")
+    given = parser.parse_args(arguments)
+    try:
+        done = refcoco_to_manifest(
+            given.instances, given.refs, given.out, split=given.split, split_by=given.split_by, images=given.images
+        )
+    except (BenchError, OSError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    print(f"wrote {done.path}: {done.sets} sets, {done.expressions} expressions")
+    for reason, count in done.left_out.items():
+        print(f"left out: {count} {reason}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
