@@ -7,6 +7,7 @@ import inspect
 from collections.abc import Mapping, Sequence
 from importlib import metadata
 from itertools import pairwise
+from types import ModuleType
 from typing import Any
 
 import pyarrow as pa
@@ -68,8 +69,8 @@ def summarize(
     entry, metric = get_benchmark(benchmark), get_benchmark(benchmark).metric_module()
     if draws < 0:
         raise BenchError(f"draws: expected 0 or more, got {draws}")
-    table = _table(scores, metric.features().arrow_schema, metric.SORT_COLUMNS)
-    protocol = _one_protocol(table)
+    table = read_table(scores, metric)
+    protocol = one_protocol(table)
     chosen = metric.get_protocol(protocol["name"])
     if chosen.version != protocol["version"]:
         raise BenchError(
@@ -97,7 +98,7 @@ def summarize(
     )
     dataset = {"source": None, "split": None, "revision": None, **origin.get("dataset", {})}
     expected = dataset.pop("expected", None)
-    clean = bool(origin) and not skipped.any() and not origin.get("faults")
+    clean = dataset["source"] is not None and not skipped.any() and not origin.get("faults")
     comparable = metric.comparable_to(chosen.name, scored, dataset, settings) if clean else None
     image = metric.UNIT == "row" and scored["cluster"].to_pylist() != scored["key"].to_pylist()
     hashes = dict(zip(table["key"].to_pylist(), table["row_sha256"].to_pylist(), strict=True))
@@ -121,8 +122,17 @@ def summarize(
     )  # fmt: skip
 
 
-def _table(scores: Dataset | IterableDataset | pa.Table, schema: pa.Schema, columns: Sequence[str]) -> pa.Table:
-    """The score table, sorted by key, keys apart."""
+def read_table(scores: Dataset | IterableDataset | pa.Table, metric: ModuleType) -> pa.Table:
+    """A score table as Arrow, sorted, its rows apart.
+
+    Args:
+        scores: what scoring gave, streaming or not.
+        metric: the benchmark's metric module.
+
+    Raises:
+        BenchError: it is no score table of this benchmark, holds no rows, or holds a row twice.
+    """
+    schema, columns = metric.features().arrow_schema, metric.SORT_COLUMNS
     if isinstance(scores, pa.Table):
         table = scores
     elif isinstance(scores, IterableDataset):
@@ -157,7 +167,8 @@ def _from_python(batch: Mapping[str, Any], schema: pa.Schema) -> pa.Table:
     return pa.table({name: pa.array(values, known.get(name)) for name, values in batch.items()})
 
 
-def _one_protocol(table: pa.Table) -> dict[str, str]:
+def one_protocol(table: pa.Table) -> dict[str, str]:
+    """Name and version of the one protocol that a score table was made under."""
     names = sorted(set(table["protocol"].to_pylist()))
     if len(names) != 1:
         raise BenchError(f"scores: expected rows of one protocol, found {', '.join(names)}; summarise them apart")

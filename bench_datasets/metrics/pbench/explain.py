@@ -44,7 +44,10 @@ def explain(row: Mapping[str, Any], prediction: Any, protocol: str | None = None
     missed = sorted(set(range(len(truth))) - set(scored["matched_truth"]))
     facts["missed"] = missed
     return Explanation(
-        rows.keys[0], _words(facts, chosen), overlay(row.get("image"), size, truth, predicted if size else None), facts
+        rows.keys[0],
+        _words(facts, chosen, rows.levels[0]),
+        overlay(row.get("image"), size, truth, predicted if size else None),
+        facts,
     )
 
 
@@ -88,7 +91,8 @@ def _fates(
     ]
 
 
-def _words(facts: Mapping[str, Any], protocol: Protocol) -> str:
+def _words(facts: Mapping[str, Any], protocol: Protocol, level: str) -> str:
+    thresholds = protocol.dense_thresholds if level == "dense" else protocol.thresholds
     score = "left out (no truth)" if facts["score"] is None else f"score {facts['score']:.4f}"
     many = "" if facts["true"] == 1 else "s"
     lines = [
@@ -103,7 +107,7 @@ def _words(facts: Mapping[str, Any], protocol: Protocol) -> str:
         elif item["truth"] is None:
             lines.append(f"{at}: no truth left for it")
         else:
-            reached = [t for t in protocol.thresholds if item["iou"] >= t]
+            reached = [t for t in thresholds if item["iou"] >= t]
             reach = f"counts up to threshold {max(reached):.2f}" if reached else "below every threshold"
             lines.append(f"{at}: truth {item['truth']}, IoU {item['iou']:.4f}, {reach}")
     if facts["missed"]:
