@@ -13,6 +13,7 @@ from bench_datasets.builders import register_all
 
 if TYPE_CHECKING:
     from bench_datasets.faults import BenchError, FaultError
+    from bench_datasets.metrics.comparing import Comparison, compare
     from bench_datasets.metrics.evaluating import metric_path
     from bench_datasets.metrics.explaining import explain
     from bench_datasets.metrics.scoring import map_score, score, score_features, scorer
@@ -27,7 +28,9 @@ _HOMES = {
     "FaultError": "bench_datasets.faults",
     "Metric": "bench_datasets.results",
     "Result": "bench_datasets.results",
+    "Comparison": "bench_datasets.metrics.comparing",
     "check": "bench_datasets.predictions",
+    "compare": "bench_datasets.metrics.comparing",
     "explain": "bench_datasets.metrics.explaining",
     "map_score": "bench_datasets.metrics.scoring",
     "metric_path": "bench_datasets.metrics.evaluating",
@@ -40,10 +43,12 @@ _HOMES = {
 
 __all__ = [
     "BenchError",
+    "Comparison",
     "FaultError",
     "Metric",
     "Result",
     "check",
+    "compare",
     "explain",
     "map_score",
     "metric_path",

@@ -140,13 +140,14 @@ NOTE = "fractions in percent; [low, high] is the 95 % bootstrap interval"
 
 def as_text(result: Result) -> str:
     """The whole result as plain text."""
-    lines = [caption(result), headline(result), *verdict(result), NOTE]
+    text = [caption(result), headline(result), *verdict(result), NOTE]
     for grid in grids(result):
-        lines += ["", *([grid.title] if grid.title else []), *_lines(grid)]
-    return "\n".join(lines)
+        text += ["", *([grid.title] if grid.title else []), *lines(grid)]
+    return "\n".join(text)
 
 
-def _lines(grid: Grid) -> list[str]:
+def lines(grid: Grid) -> list[str]:
+    """A table as lines of aligned text."""
     table = [grid.head, *grid.rows]
     widths = [max(len(row[k]) for row in table) for k in range(len(grid.head))]
 

@@ -94,7 +94,7 @@ def estimate(
         >>> estimate({"mean": mean}, ["a", "b", "c", "d"], draws=1000)["mean"]
         Estimate(value=0.5, n=4, ci95=(0.0, 1.0))
     """
-    values = {name: _value(item) for name, item in statistics.items()}
+    values = {name: value_of(item) for name, item in statistics.items()}
     drawn = {name: item for name, item in statistics.items() if draws and item.n}
     intervals = _intervals(drawn, clusters, draws, seed) if drawn else {}
     return {
@@ -105,7 +105,8 @@ def estimate(
     }
 
 
-def _value(statistic: Statistic) -> float:
+def value_of(statistic: Statistic) -> float:
+    """The number itself, from exact sums; NaN where it is about nothing."""
     if not statistic.n:
         return math.nan
     columns = statistic.columns
@@ -129,10 +130,8 @@ def _intervals(
     plans = []
     for names in blocks.values():
         rows = statistics[names[0]].rows
-        used, local = np.unique(code[rows], return_inverse=True)
-        matrix = np.concatenate([_on_grid(statistics[name].columns) for name in names], axis=1)
-        sums = np.zeros((len(used), matrix.shape[1]))
-        np.add.at(sums, local, matrix)
+        used = np.unique(code[rows])
+        sums = np.concatenate([cluster_sums(statistics[name], code, count)[used] for name in names], axis=1)
         plans.append((names, used, sums))
     samples: dict[str, list[Floats]] = {name: [] for name in statistics}
     for block in weights(count, draws, seed):
@@ -151,6 +150,40 @@ def _intervals(
         if bounds is not None:
             result[name] = bounds
     return result
+
+
+def cluster_sums(statistic: Statistic, code: NDArray[np.int64], count: int) -> Floats:
+    """A statistic's columns summed by cluster, on a grid on which sums of draws are exact.
+
+    Args:
+        statistic: over rows of a table.
+        code: `(rows of the table,) int64`, the cluster of each, from 0.
+        count: number of clusters.
+
+    Returns:
+        `(count, k) float64`.
+    """
+    sums = np.zeros((count, statistic.columns.shape[1]))
+    np.add.at(sums, code[statistic.rows], _on_grid(statistic.columns))
+    return sums
+
+
+def swaps(clusters: int, permutations: int, seed: int, chunk: int | None = None) -> Iterator[Floats]:
+    """Which clusters keep their side, permutation by permutation: 1 with probability one half, else 0.
+
+    Args:
+        clusters: number of clusters.
+        permutations: how many.
+        seed: of the generator; chunks do not change what it gives.
+        chunk: permutations at a time; by default what fits the memory bound.
+
+    Yields:
+        `(chunk, clusters) float64`.
+    """
+    generator = np.random.default_rng(seed)
+    size = chunk or max(1, CHUNK_BYTES // (8 * max(clusters, 1)))
+    for first in range(0, permutations, size):
+        yield (generator.random((min(size, permutations - first), clusters)) < 0.5).astype(np.float64)
 
 
 def percentile_interval(sample: ArrayLike) -> tuple[float, float] | None:

@@ -86,7 +86,8 @@ def summarize(
     skipped = table["skipped"].to_numpy()
     scored = table.filter(pa.array(~skipped))
     settings = {
-        **{"missing": None, "on_fault": None},
+        "missing": None,
+        "on_fault": None,
         **origin.get("settings", {}),
         "k": list(k) if ranked else None,
         "boundary": False,

@@ -30,7 +30,10 @@ from bench_datasets.results import Metric, Slice
 
 __all__ = [
     "ANSWER_COLUMNS",
+    "FAMILY",
     "LABEL_COLUMNS",
+    "LOWER_IS_BETTER",
+    "OWN_PARTS",
     "PROTOCOLS",
     "SCORE_COLUMNS",
     "SORT_COLUMNS",
@@ -51,6 +54,12 @@ __all__ = [
 
 UNIT = "row"
 """What is resampled: a row, or the rows of an image where they bear its hash."""
+
+FAMILY = {"released": "macro_f1/", "paper": "macro_f1/", "card": "accuracy/"}
+"""What the keys of the headline number's parts begin with, by protocol."""
+
+OWN_PARTS = frozenset({"position"})
+"""Parts that every run cuts for itself, so that runs can't be paired over them."""
 
 SORT_COLUMNS = ("key",)
 """What a score table is sorted by, and what tells its rows apart."""

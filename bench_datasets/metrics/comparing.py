@@ -1,0 +1,444 @@
+"""Comparing runs: paired by row, resampled by cluster, with what the data can and cannot tell."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import ModuleType
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+from datasets import Dataset, IterableDataset
+from numpy.typing import NDArray
+
+from bench_datasets.benchmarks import BENCHMARKS, get_benchmark
+from bench_datasets.faults import BenchError
+from bench_datasets.metrics.files import read_scores
+from bench_datasets.metrics.gathering import ALL, Gathered, Part, better_when_higher
+from bench_datasets.metrics.summarizing import one_protocol, read_table
+from bench_datasets.statistics import Floats, Statistic, cluster_sums, percentile_interval, swaps, value_of, weights
+
+Scores: TypeAlias = Dataset | IterableDataset | pa.Table | str | os.PathLike[str]
+
+POWER = 1.959963984540054 + 0.8416212335729143
+"""Standard errors that a difference must have to be found at 5 % in four cases of five."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What one metric says of two runs, B less A.
+
+    Attributes:
+        part: the rows, as a column and a value; two empty texts for all.
+        metric: its key.
+        a, b: the two values.
+        difference: b - a.
+        ci95: paired cluster bootstrap interval of the difference; `None` where undefined.
+        p: two-sided paired permutation p-value.
+        p_holm: the same after Holm's correction over the parts shown together.
+        wins, ties, losses: clusters at which B is better, equal, worse; `None` where a cluster alone has no value.
+        n: what the metric is about.
+        detectable: the smallest difference that this test set would show in four cases of five.
+        higher_is_better: whether more is better.
+    """
+
+    part: Part
+    metric: str
+    a: float
+    b: float
+    difference: float
+    ci95: tuple[float, float] | None
+    p: float
+    p_holm: float
+    wins: int | None
+    ties: int | None
+    losses: int | None
+    n: int
+    detectable: float
+    higher_is_better: bool
+
+    @property
+    def verdict(self) -> str | None:
+        """`A`, `B` or `None`: who is better, if the data tell (corrected p below .05)."""
+        if not self.p_holm < 0.05 or self.difference == 0:
+            return None
+        return "B" if (self.difference > 0) == self.higher_is_better else "A"
+
+
+@dataclass(frozen=True)
+class Rank:
+    """A run's place by one metric, with the 95 % interval of the place over bootstrap draws."""
+
+    name: str
+    metric: str
+    value: float
+    rank: float
+    ci95: tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two or more runs held against each other.
+
+    Attributes:
+        benchmark: its name.
+        protocol: `name@version`, the same for all.
+        names: the runs.
+        rows: rows that all of them scored.
+        unit: what is resampled and swapped: clusters of rows.
+        clusters: how many there are.
+        pairs: differences by pair of names.
+        ranks: places by metric, for more than two runs.
+        draws, permutations, seed: of the bootstrap and the permutation test.
+        sentences: by pair of names, what can be said.
+    """
+
+    benchmark: str
+    protocol: str
+    names: list[str]
+    rows: int
+    unit: str
+    clusters: int
+    pairs: dict[tuple[str, str], list[Difference]]
+    ranks: list[Rank]
+    draws: int
+    permutations: int
+    seed: int
+    sentences: dict[tuple[str, str], str] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        from bench_datasets.metrics.comparison_view import as_text
+
+        return as_text(self)
+
+    def _repr_html_(self) -> str:
+        from bench_datasets.metrics.comparison_view import as_html
+
+        return as_html(self)
+
+    def to_json(self) -> str:
+        """Everything as JSON; the same scores give the same bytes."""
+        from bench_datasets.metrics.comparison_view import as_json
+
+        return as_json(self)
+
+
+def compare(
+    scores: Mapping[str, Scores] | Sequence[Scores],
+    *,
+    names: Sequence[str] | None = None,
+    benchmark: str | None = None,
+    by: Sequence[str] = (),
+    every: bool | None = None,
+    draws: int = 10_000,
+    permutations: int = 10_000,
+    seed: int = 0,
+) -> Comparison:
+    """Hold runs against each other, paired by row.
+
+    Args:
+        scores: score tables of two or more runs by name, or in order: Datasets, Arrow tables, files or run folders.
+        names: what to call them, where `scores` is no mapping; by default their folders' names, or A, B, ...
+        benchmark: its name; by default told by the tables' columns.
+        by: further columns to slice by.
+        every: every metric and slice, or the headline ones alone; by default every one for two runs.
+        draws: bootstrap draws.
+        permutations: of the permutation test.
+        seed: of both.
+
+    Raises:
+        BenchError: fewer than two runs, runs under different protocols, of different data or of different rows (the
+            message says which), or skipped rows.
+
+    Example:
+        >>> print(compare({"A": "runs/a", "B": "runs/b"}))          # doctest: +SKIP
+    """
+    tables = _tables(scores, names)
+    if len(tables) < 2:
+        raise BenchError(f"compare: expected two runs or more, got {len(tables)}")
+    kind = benchmark or _benchmark(next(iter(tables.values())))
+    metric = get_benchmark(kind).metric_module()
+    read = {name: read_table(table, metric) for name, table in tables.items()}
+    protocol = _alike(read, metric)
+    version = f"{protocol['name']}@{protocol['version']}"
+    runs = list(read)
+    first = read[runs[0]]
+    both = len(runs) == 2
+    chosen = {
+        name: _choose(
+            metric, metric.gather(table, protocol["name"], by=by), protocol["name"], both if every is None else every
+        )
+        for name, table in read.items()
+    }
+    keys = [key for key in chosen[runs[0]] if all(key in found for found in chosen.values())]
+    clusters = first["cluster"].to_pylist()
+    work = _Work(runs, keys, chosen, clusters)
+    samples = work.bootstrap(draws, seed)
+    values = {name: {key: value_of(chosen[name][key]) for key in keys} for name in runs}
+    pairs: dict[tuple[str, str], list[Difference]] = {}
+    counts = work.permute(permutations, seed + 1, values)
+    for i, a in enumerate(runs):
+        for b in runs[i + 1 :]:
+            found = [
+                _difference(key, values[a][key], values[b][key], samples[b][key] - samples[a][key], counts[a, b][key],
+                            permutations, work.duels(a, b, key, metric), chosen[a][key].n, metric)
+                for key in keys
+            ]  # fmt: skip
+            pairs[a, b] = _holm(found)
+    family = metric.FAMILY.get(protocol["name"], "")
+    headline = get_benchmark(kind).headline.get(protocol["name"], "")
+    return Comparison(
+        benchmark=kind,
+        protocol=version,
+        names=runs,
+        rows=len(set(first["key"].to_pylist())),
+        unit=metric.UNIT if first["cluster"].to_pylist() == first["key"].to_pylist() else "image",
+        clusters=work.count,
+        pairs=pairs,
+        ranks=_ranks(runs, keys, values, samples, metric) if len(runs) > 2 else [],
+        draws=draws,
+        permutations=permutations,
+        seed=seed,
+        sentences={pair: sentence(*pair, found, headline, family) for pair, found in pairs.items()},
+    )
+
+
+Key = tuple[Part, str]
+
+
+def _tables(scores: Mapping[str, Scores] | Sequence[Scores], names: Sequence[str] | None) -> dict[str, Any]:
+    if isinstance(scores, Mapping):
+        items = list(scores.items())
+    else:
+        given = list(names) if names is not None else [_name(item, i) for i, item in enumerate(scores)]
+        if len(given) != len(scores):
+            raise BenchError(f"names: expected {len(scores)}, one a run, got {len(given)}")
+        items = list(zip(given, scores, strict=True))
+    if len({name for name, _ in items}) < len(items):
+        raise BenchError(f"names: expected names that differ, got {', '.join(name for name, _ in items)}")
+    return {name: read_scores(item) if isinstance(item, (str, os.PathLike)) else item for name, item in items}
+
+
+def _name(item: Scores, i: int) -> str:
+    if isinstance(item, (str, os.PathLike)):
+        path = Path(item)
+        return path.parent.name if path.name == "scores.parquet" else path.stem
+    return chr(ord("A") + i) if i < 26 else f"run {i}"
+
+
+def _benchmark(table: Any) -> str:
+    """Whose columns a score table has."""
+    columns = set(table.column_names or ())
+    for name, entry in BENCHMARKS.items():
+        if set(entry.metric_module().features()) <= columns:
+            return name
+    raise BenchError(f"scores: expected a score table, found the columns {', '.join(sorted(columns)[:6])}")
+
+
+def _alike(tables: Mapping[str, pa.Table], metric: ModuleType) -> dict[str, str]:
+    """The one protocol; same rows of the same content in all tables, none of them skipped."""
+    protocols = {name: one_protocol(table) for name, table in tables.items()}
+    first, *others = tables
+    for name in others:
+        if protocols[name] != protocols[first]:
+            shown = [f"{p['name']}@{p['version']}" for p in (protocols[first], protocols[name])]
+            raise BenchError(f"compare: {first} was scored under {shown[0]}, {name} under {shown[1]}; score both alike")
+    for name, table in tables.items():
+        skipped = table.filter(table["skipped"])["key"].to_pylist()
+        if skipped:
+            raise BenchError(f"compare: {name} left out {len(skipped)} rows, such as {skipped[0]}; mend and score them")
+
+    def content(table: pa.Table) -> dict[tuple[str, ...], str]:
+        names = zip(*(table[column].to_pylist() for column in metric.SORT_COLUMNS), strict=True)
+        return dict(zip(names, table["row_sha256"].to_pylist(), strict=True))
+
+    expected = content(tables[first])
+    for name in others:
+        found = content(tables[name])
+        for missing, has, lacks in (
+            (expected.keys() - found.keys(), first, name),
+            (found.keys() - expected.keys(), name, first),
+        ):
+            if missing:
+                example = " ".join(min(missing))
+                raise BenchError(f"compare: {has} has {len(missing)} rows that {lacks} lacks, such as {example}")
+        changed = sorted(key for key in expected if expected[key] != found[key])
+        if changed:
+            raise BenchError(
+                f"compare: {len(changed)} rows of {name} were scored against other truth than those of {first}, such as"
+                f" {' '.join(changed[0])}; score both on the same data"
+            )
+    return protocols[first]
+
+
+def _choose(metric: ModuleType, gathered: Gathered, protocol: str, every: bool) -> dict[Key, Statistic]:
+    """All numbers, or the headline and its family; parts that each run cuts for itself are left out."""
+    flat = {(p, n): item for p, items in gathered.items() for n, item in items.items() if p[0] not in metric.OWN_PARTS}
+    if every:
+        return flat
+    family = metric.FAMILY.get(protocol, "")
+    headline = next(
+        (entry.headline.get(protocol) for entry in BENCHMARKS.values() if entry.metric == metric.__name__), None
+    )
+    return {
+        (part, name): item
+        for (part, name), item in flat.items()
+        if part == ALL and (name == headline or (family and name.startswith(family)))
+    }
+
+
+class _Work:
+    """The runs' columns summed by cluster, and the resampling over them."""
+
+    def __init__(
+        self, runs: list[str], keys: list[Key], chosen: Mapping[str, dict[Key, Statistic]], clusters: Sequence[str]
+    ) -> None:
+        _, code = np.unique(np.asarray(clusters, dtype=object).astype(str), return_inverse=True)
+        self.count = int(code.max()) + 1
+        self.runs, self.keys = runs, keys
+        self.of = {key: chosen[runs[0]][key].of for key in keys}
+        self.bounds = np.cumsum([0, *(chosen[runs[0]][key].columns.shape[1] for key in keys)])
+        self.sums = {
+            name: np.concatenate([cluster_sums(found[key], code, self.count) for key in keys], axis=1)
+            for name, found in chosen.items()
+        }
+
+    def _values(self, totals: Floats, i: int) -> Floats:
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.asarray(self.of[self.keys[i]](totals[:, self.bounds[i] : self.bounds[i + 1]]), np.float64)
+
+    def bootstrap(self, draws: int, seed: int) -> dict[str, dict[Key, Floats]]:
+        """Every number of every run in every draw; a draw takes the same clusters in all runs."""
+        parts: dict[str, dict[Key, list[Floats]]] = {name: {key: [] for key in self.keys} for name in self.runs}
+        for block in weights(self.count, draws, seed):
+            chosen = block.astype(np.float64)
+            for name in self.runs:
+                totals = chosen @ self.sums[name]
+                for i, key in enumerate(self.keys):
+                    parts[name][key].append(self._values(totals, i))
+        return {
+            name: {key: np.concatenate(blocks) if blocks else np.zeros(0) for key, blocks in found.items()}
+            for name, found in parts.items()
+        }
+
+    def permute(
+        self, permutations: int, seed: int, values: Mapping[str, Mapping[Key, float]]
+    ) -> dict[tuple[str, str], dict[Key, int]]:
+        """How often a difference as large as the observed comes up where clusters' answers are swapped by chance."""
+        pairs = [(a, b) for i, a in enumerate(self.runs) for b in self.runs[i + 1 :]]
+        counts = {pair: dict.fromkeys(self.keys, 0) for pair in pairs}
+        whole = {name: sums.sum(axis=0) for name, sums in self.sums.items()}
+        for block in swaps(self.count, permutations, seed):
+            taken = {name: block @ sums for name, sums in self.sums.items()}
+            for a, b in pairs:
+                one = taken[a] + (whole[b] - taken[b])
+                other = taken[b] + (whole[a] - taken[a])
+                for i, key in enumerate(self.keys):
+                    observed = abs(values[b][key] - values[a][key])
+                    drawn = np.abs(self._values(one, i) - self._values(other, i))
+                    counts[a, b][key] += int((drawn >= observed - 1e-12).sum())
+        return counts
+
+    def duels(self, a: str, b: str, key: Key, metric: ModuleType) -> tuple[int, int, int] | None:
+        """Clusters that B wins, that are equal, that it loses; `None` where a cluster alone has no value."""
+        i = self.keys.index(key)
+        one, other = self._values(self.sums[a], i), self._values(self.sums[b], i)
+        both = np.isfinite(one) & np.isfinite(other)
+        if not both.any():
+            return None
+        gain = (other - one)[both] * (1 if better_when_higher(key[1], metric.LOWER_IS_BETTER) else -1)
+        return int((gain > 1e-12).sum()), int((np.abs(gain) <= 1e-12).sum()), int((gain < -1e-12).sum())
+
+
+def _difference(
+    key: Key, a: float, b: float, sample: Floats, count: int, permutations: int, duels: tuple[int, int, int] | None,
+    n: int, metric: ModuleType,
+) -> Difference:  # fmt: skip
+    defined = math.isfinite(a) and math.isfinite(b)
+    finite = sample[np.isfinite(sample)]
+    spread = float(finite.std(ddof=1)) if len(finite) > 1 else math.nan
+    p = (1 + count) / (1 + permutations) if defined and permutations else math.nan
+    wins, ties, losses = duels if duels is not None else (None, None, None)
+    return Difference(
+        part=key[0], metric=key[1], a=a, b=b, difference=b - a, ci95=percentile_interval(sample) if defined else None,
+        p=p, p_holm=p, wins=wins, ties=ties, losses=losses, n=n if defined else 0, detectable=POWER * spread,
+        higher_is_better=better_when_higher(key[1], metric.LOWER_IS_BETTER),
+    )  # fmt: skip
+
+
+def _holm(found: list[Difference]) -> list[Difference]:
+    """Correct p-values over what is shown together: one metric over its parts."""
+    groups: dict[tuple[str, str], list[int]] = {}
+    for i, item in enumerate(found):
+        base = item.metric.rpartition("/")[0] if item.part == ALL and "/" in item.metric else item.metric
+        groups.setdefault((item.part[0], base), []).append(i)
+    result = list(found)
+    for members in groups.values():
+        defined = sorted((i for i in members if math.isfinite(found[i].p)), key=lambda i: found[i].p)
+        highest = 0.0
+        for place, i in enumerate(defined):
+            highest = max(highest, min(1.0, (len(defined) - place) * found[i].p))
+            result[i] = replace(found[i], p_holm=highest)
+    return result
+
+
+def _ranks(
+    runs: list[str],
+    keys: list[Key],
+    values: Mapping[str, Mapping[Key, float]],
+    samples: Mapping[str, Mapping[Key, Floats]],
+    metric: ModuleType,
+) -> list[Rank]:
+    """Places from 1 (best), equal values sharing theirs, with intervals over the draws."""
+    result = []
+    for part, name in keys:
+        if part != ALL:
+            continue
+        sign = -1.0 if better_when_higher(name, metric.LOWER_IS_BETTER) else 1.0
+        now = _places(sign * np.array([[values[run][part, name]] for run in runs]))[:, 0]
+        drawn = _places(sign * np.stack([samples[run][part, name] for run in runs]))
+        for i, run in enumerate(runs):
+            interval = percentile_interval(drawn[i]) or (math.nan, math.nan)
+            result.append(Rank(run, name, values[run][part, name], float(now[i]), interval))
+    return result
+
+
+def _places(values: NDArray[np.float64]) -> Floats:
+    """`(runs, draws)`: 1 for the smallest of each column, equal ones sharing the middle."""
+    below = (values[None, :, :] < values[:, None, :]).sum(axis=1)
+    equal = (values[None, :, :] == values[:, None, :]).sum(axis=1)
+    return np.asarray(np.where(np.isfinite(values), below + (equal + 1) / 2, np.nan), np.float64)
+
+
+def sentence(a: str, b: str, found: Sequence[Difference], headline: str, family: str) -> str:
+    """What can be said of two runs, and no more.
+
+    Args:
+        a: name of the first.
+        b: name of the second.
+        found: their differences.
+        headline: the metric that stands for the result.
+        family: what its parts' keys begin with.
+    """
+    whole = next((d for d in found if d.part == ALL and d.metric == headline), None)
+    parts = [d for d in found if d.part == ALL and family and d.metric.startswith(family) and d.metric != headline]
+    if all(d.difference == 0 or not math.isfinite(d.difference) for d in found):
+        return f"{a} and {b} give the same numbers everywhere."
+    names = {"A": a, "B": b}
+    better: dict[str, list[str]] = {}
+    for d in parts:
+        if d.verdict:
+            better.setdefault(d.verdict, []).append(d.metric[len(family) :])
+    said = []
+    if whole is not None and whole.verdict:
+        said.append(f"{names[whole.verdict]} is better by {headline}")
+    said += [f"{names[side]} is better at {', '.join(where)}" for side, where in better.items()]
+    if not said:
+        return f"The data can't tell {a} and {b} apart."
+    settled = sum(map(len, better.values()))
+    rest = "; elsewhere the data can't tell" if parts and settled < len(parts) else ""
+    return f"{'; '.join(said)}{rest}."

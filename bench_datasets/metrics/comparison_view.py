@@ -1,0 +1,118 @@
+"""A comparison for people: plain text, HTML for notebooks, JSON for machines."""
+
+from __future__ import annotations
+
+import html
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from bench_datasets.metrics.comparing import Comparison, Difference, Rank
+from bench_datasets.metrics.gathering import ALL
+from bench_datasets.results import Metric
+from bench_datasets.results_view import Grid, lines, show
+
+HEAD = ["metric", "A", "B", "B - A", "95 % interval", "p", "p (Holm)", "win / tie / loss", "n", "would show from"]
+
+
+def as_text(comparison: Comparison) -> str:
+    """Sentences first, then a table a pair, then places."""
+    parts = ["\n".join(opening(comparison))]
+    for grid in grids(comparison):
+        parts.append("\n".join([grid.title, *lines(grid)]))
+    return "\n\n".join(parts)
+
+
+def opening(comparison: Comparison) -> list[str]:
+    """What was compared, and one sentence a pair."""
+    many = "cluster" if comparison.unit == "image" else comparison.unit
+    return [
+        f"{comparison.benchmark}, protocol {comparison.protocol}: {comparison.rows:,} rows paired, resampled and"
+        f" swapped by {many} ({comparison.clusters:,})",
+        *comparison.sentences.values(),
+        "differences in points (percent) but for means; p from a paired permutation test, corrected over parts shown",
+    ]
+
+
+def grids(comparison: Comparison) -> list[Grid]:
+    """A table for each pair and part, and one of places."""
+    tables = []
+    for (a, b), found in comparison.pairs.items():
+        head = ["metric", a, b, f"{b} - {a}", *HEAD[4:]]
+        for by in dict.fromkeys(item.part[0] for item in found):
+            rows = [_row(item) for item in found if item.part[0] == by]
+            title = f"{a} against {b}" + (f", by {by}" if by else "")
+            tables.append(Grid(title, head, rows))
+    if comparison.ranks:
+        tables.append(_places(comparison.ranks))
+    return tables
+
+
+def _row(item: Difference) -> list[str]:
+    name = item.metric if item.part == ALL else f"{item.part[1]}: {item.metric}"
+
+    def text(value: float, interval: tuple[float, float] | None = None) -> str:
+        return show(Metric(value, item.n, interval), item.metric)
+
+    low, high = item.ci95 or (math.nan, math.nan)
+    duel = "" if item.wins is None else f"{item.wins} / {item.ties} / {item.losses}"
+    better = {"A": " (A)", "B": " (B)", None: ""}[item.verdict]
+    return [
+        name, text(item.a), text(item.b), text(item.difference) + better, f"[{text(low)}, {text(high)}]",
+        _p(item.p), _p(item.p_holm), duel, f"{item.n:,}", text(item.detectable),
+    ]  # fmt: skip
+
+
+def _p(value: float) -> str:
+    return "-" if not math.isfinite(value) else f"{value:.4f}"
+
+
+def _places(ranks: Sequence[Rank]) -> Grid:
+    rows = []
+    for rank in sorted(ranks, key=lambda rank: (rank.metric, rank.rank)):
+        interval = f"[{rank.ci95[0]:g}, {rank.ci95[1]:g}]"
+        rows.append([rank.metric, rank.name, show(Metric(rank.value, 1), rank.metric), f"{rank.rank:g}", interval])
+    return Grid("places", ["metric", "run", "value", "place", "95 % interval"], rows)
+
+
+def as_html(comparison: Comparison) -> str:
+    """The comparison as an HTML fragment; every text is escaped."""
+    parts = [f"<p>{'<br>'.join(map(html.escape, opening(comparison)))}</p>"]
+    for grid in grids(comparison):
+        head = "".join(f"<th>{html.escape(cell)}</th>" for cell in grid.head)
+        rows = "".join("<tr>" + "".join(f"<td>{html.escape(c)}</td>" for c in row) + "</tr>" for row in grid.rows)
+        parts.append(
+            f"<table><caption>{html.escape(grid.title)}</caption><thead><tr>{head}</tr></thead>"
+            f"<tbody>{rows}</tbody></table>"
+        )
+    return "".join(parts)
+
+
+def as_json(comparison: Comparison) -> str:
+    """Everything as JSON: sorted nowhere, `null` for what is undefined."""
+    content: dict[str, Any] = {
+        name: getattr(comparison, name)
+        for name in ("benchmark", "protocol", "names", "rows", "unit", "clusters", "draws", "permutations", "seed")
+    }
+    content["pairs"] = [
+        {
+            "a": a,
+            "b": b,
+            "sentence": comparison.sentences[a, b],
+            "differences": [{**_plain(asdict(item)), "better": item.verdict} for item in found],
+        }
+        for (a, b), found in comparison.pairs.items()
+    ]
+    content["ranks"] = [_plain(asdict(rank)) for rank in comparison.ranks]
+    return json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _plain(fields: Mapping[str, Any]) -> dict[str, Any]:
+    def plain(value: Any) -> Any:
+        if isinstance(value, float):
+            return value if math.isfinite(value) else None
+        return [plain(item) for item in value] if isinstance(value, tuple) else value
+
+    return {name: plain(value) for name, value in fields.items()}
