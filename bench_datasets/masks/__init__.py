@@ -1,6 +1,7 @@
 """Masks: a column of RLE masks over Arrow, validated before anything computes with it."""
 
 from bench_datasets.masks.arrow import list_offsets, list_values
+from bench_datasets.masks.boundary import BoundaryCounts, boundary_pairs, union_masks
 from bench_datasets.masks.column import MASK_TYPE, MaskColumn
 from bench_datasets.masks.dense import encode_dense, encode_label_map
 from bench_datasets.masks.engine import available_engines, get_engine, nms_order, using_engine
@@ -23,10 +24,12 @@ from bench_datasets.masks.status import MaskError, Status
 __all__ = [
     "MASK_FEATURE",
     "MASK_TYPE",
+    "BoundaryCounts",
     "MaskColumn",
     "MaskError",
     "Status",
     "available_engines",
+    "boundary_pairs",
     "encode_dense",
     "encode_label_map",
     "get_engine",
@@ -44,6 +47,7 @@ __all__ = [
     "quotient",
     "resize",
     "tube_intersections",
+    "union_masks",
     "union_overlaps",
     "using_engine",
 ]

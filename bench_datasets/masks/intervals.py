@@ -1,0 +1,133 @@
+"""Arithmetic on sorted intervals of one axis, on which many masks lie one behind the other.
+
+Each mask has a stretch of the axis of its own, so that one sort serves them all. Of two lists of disjoint intervals
+it is enough to sort the starts and the ends, each by themselves: where the j-th start lies before the (j - 1)-th end,
+two intervals are open, and where it lies behind the (j - 1)-th end, none was.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bench_datasets.masks.column import MaskColumn
+
+Ints = NDArray[np.int64]
+
+
+class Intervals(NamedTuple):
+    """Half-open intervals, sorted; disjoint unless a function says otherwise, though they may touch.
+
+    Attributes:
+        starts: `(n,) int64`.
+        ends: `(n,) int64`, exclusive, above the starts.
+    """
+
+    starts: Ints
+    ends: Ints
+
+
+class Axis:
+    """Where on one axis the pixels of n images lie, column by column.
+
+    Attributes:
+        heights: `(n,) int64`, pixels.
+        widths: `(n,) int64`, pixels.
+        base: `(n,) int64`, where each image's first pixel lies.
+        bounds: `(n + 1,) int64`, the same and the end of the last image.
+    """
+
+    def __init__(self, heights: Ints, widths: Ints, gaps: Ints) -> None:
+        """Lay out images of these sizes, each behind a gap `(n,) int64` into which its pixels may be shifted."""
+        self.heights, self.widths = heights, widths
+        ends: Ints = np.cumsum(heights * widths + gaps)
+        self.base: Ints = ends - heights * widths
+        self.bounds: Ints = np.append(self.base, ends[-1:])
+
+    def lay(self, column: MaskColumn, row: Ints | None = None) -> Intervals:
+        """The masks' foreground; of image i for mask i, or of image row[i] (they may overlap then, and are sorted)."""
+        starts, ends, offsets = column.decoded.intervals
+        base = self.base if row is None else self.base[row]
+        shift = np.repeat(base, np.diff(offsets))
+        return Intervals(starts + shift, ends + shift)
+
+    def owners(self, a: Intervals) -> Ints:
+        """The image on which each interval lies, `(n,) int64`."""
+        return np.repeat(np.arange(len(self.base)), np.diff(np.searchsorted(a.starts, self.bounds)))
+
+    def sizes(self, a: Intervals) -> Ints:
+        """Pixels of the intervals on each image, `(n,) int64`."""
+        total = np.concatenate([[0], np.cumsum(a.ends - a.starts)])
+        return np.asarray(np.diff(total[np.searchsorted(a.starts, self.bounds)]))
+
+    def columns(self, a: Intervals) -> tuple[Intervals, Ints]:
+        """The intervals cut where a column of the image ends, and the image of each."""
+        row = self.owners(a)
+        base, height = self.base[row], self.heights[row]
+        first, last = (a.starts - base) // height, (a.ends - 1 - base) // height
+        count = last - first + 1
+        if (count == 1).all():
+            return a, row
+        place = np.repeat(np.arange(len(row)), count)
+        number = np.arange(len(place)) - np.repeat(np.cumsum(count) - count, count)
+        top = base[place] + (first[place] + number) * height[place]
+        starts, ends = np.maximum(a.starts[place], top), np.minimum(a.ends[place], top + height[place])
+        return Intervals(starts, ends), row[place]
+
+
+def tidy(starts: Ints, ends: Ints) -> Intervals:
+    """The intervals that are not empty."""
+    some = starts < ends
+    return Intervals(starts, ends) if some.all() else Intervals(starts[some], ends[some])
+
+
+def intersect(a: Intervals, b: Intervals) -> Intervals:
+    """What lies in both.
+
+    Example:
+        >>> both = intersect(Intervals(np.array([0, 6]), np.array([4, 9])), Intervals(np.array([3]), np.array([8])))
+        >>> both.starts, both.ends
+        (array([3, 6]), array([4, 8]))
+    """
+    starts, ends = _sorted(a.starts, b.starts), _sorted(a.ends, b.ends)
+    return tidy(starts[1:], ends[:-1])
+
+
+def join(*lists: Intervals, touching: bool = False) -> Intervals:
+    """What lies in one at least; the intervals need be neither disjoint nor sorted.
+
+    Args:
+        lists: of intervals.
+        touching: whether intervals that only touch become one.
+
+    Example:
+        >>> either = join(Intervals(np.array([0, 6]), np.array([4, 8])), Intervals(np.array([3, 8]), np.array([5, 9])))
+        >>> either.starts, either.ends
+        (array([0, 6, 8]), array([5, 8, 9]))
+    """
+    starts, ends = _sorted(*(part.starts for part in lists)), _sorted(*(part.ends for part in lists))
+    if not len(starts):
+        return Intervals(starts, ends)
+    apart = starts[1:] > ends[:-1] if touching else starts[1:] >= ends[:-1]
+    return Intervals(starts[np.concatenate([[True], apart])], ends[np.concatenate([apart, [True]])])
+
+
+def differ(a: Intervals, b: Intervals) -> Intervals:
+    """What lies in one of the two and not in the other.
+
+    Example:
+        >>> one = differ(Intervals(np.array([0, 6]), np.array([4, 9])), Intervals(np.array([3]), np.array([9])))
+        >>> one.starts, one.ends
+        (array([0, 4]), array([3, 6]))
+    """
+    bounds = _sorted(a.starts, a.ends, b.starts, b.ends)
+    return tidy(bounds[::2], bounds[1::2])
+
+
+def _sorted(*parts: Ints) -> Ints:
+    """Sorted lists in one; a stable sort merges what is sorted already."""
+    whole: Ints = np.concatenate(parts)
+    whole.sort(kind="stable")
+    return whole
