@@ -41,7 +41,7 @@ def decode_counts(
 
     Returns:
         The runs (none for a mask that is not `Status.OK`), `(n,) int8` a `Status` a mask, and `(n,) bool` which sound
-        masks had zero-length runs.
+        masks' strings compiled code must not see: those with zero-length runs or a varint of seven characters.
 
     Example:
         >>> text = np.frombuffer(b"d0n0b1", np.uint8)
@@ -85,10 +85,12 @@ def _decode_chunk(
     counts = np.zeros(len(status), np.int64)
     if not len(pixels):
         return np.zeros(0, np.int64), counts, status, irregular
-    lengths, starts = _values(digits, offsets)
+    lengths, starts, irregular[good] = _values(digits, offsets)
     totals = np.add.reduceat(lengths, starts[:-1])
     negative = np.minimum.reduceat(lengths, starts[:-1]) < 0
-    verdict = np.where(negative, Status.NEGATIVE_RUN, np.where(totals != pixels, Status.BAD_SUM, Status.OK))
+    # A run that is longer than the mask is looked for too: with such runs the sum could wrap around to the right one.
+    wrong = (totals != pixels) | (np.maximum.reduceat(lengths, starts[:-1]) > pixels)
+    verdict = np.where(negative, Status.NEGATIVE_RUN, np.where(wrong, Status.BAD_SUM, Status.OK))
     status[good] = verdict.astype(np.int8)
     per_mask = np.diff(starts)
     if verdict.any():
@@ -99,7 +101,7 @@ def _decode_chunk(
         starts = np.concatenate([[0], np.cumsum(per_mask)])
     if (lengths == 0).any():
         lengths, per_mask, had = _merge_zero_runs(lengths, starts)
-        irregular[good] = had
+        irregular[good] |= had
     counts[good] = per_mask
     return lengths, counts, status, irregular
 
@@ -138,46 +140,49 @@ def _structure(digits: NDArray[np.uint8], offsets: NDArray[np.int64], pixels: ND
     return status
 
 
-def _values(digits: NDArray[np.uint8], offsets: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The runs of structurally sound, non-empty strings, and where each mask's runs begin."""
+def _values(
+    digits: NDArray[np.uint8], offsets: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
+    """The runs of structurally sound, non-empty strings, where each mask's runs begin, which masks are irregular."""
     last = np.flatnonzero((digits & 32) == 0)
     begin = np.empty_like(last)
     begin[0] = 0
-    begin[1:] = last[:-1] + 1
+    np.add(last[:-1], 1, out=begin[1:])
     extra = last - begin
-    low = (digits & 31).astype(np.int64)
-    value = low[begin]
-    for step in range(1, int(extra.max()) + 1):
-        some = np.flatnonzero(extra >= step)
-        value[some] |= low[begin[some] + step] << (5 * step)
-    value -= (low[last] >> 4) << (5 * (extra + 1))
+    value = (digits[begin] & 31).astype(np.int64)
+    step, some = 1, np.flatnonzero(extra)
+    while len(some):
+        value[some] |= (digits[begin[some] + step] & 31).astype(np.int64) << (5 * step)
+        step += 1
+        some = some[extra[some] >= step]
+    minus = np.flatnonzero(digits[last] & 16)
+    value[minus] -= np.int64(1) << (5 * (extra[minus] + 1))
     starts = np.searchsorted(last, offsets)
-    return _undo_differences(value, starts), starts
+    # Compiled code shifts a 32-bit integer by the length of a negative varint: seven characters are too many for it.
+    longest = np.zeros(len(offsets) - 1, np.bool_)
+    if step >= MAX_VARINT:
+        longest = np.logical_or.reduceat(extra >= MAX_VARINT - 1, starts[:-1])
+    return _undo_differences(value, starts), starts, longest
 
 
 def _undo_differences(value: NDArray[np.int64], starts: NDArray[np.int64]) -> NDArray[np.int64]:
     """Run k >= 3 was stored as its difference from run k - 2: two interleaved sums a mask.
 
-    Each mask is padded to an even number of runs, so that even and odd runs are strided views of one array.
+    Even and odd places are summed over the whole array; what the masks before have left in them is taken off again.
     """
-    per_mask = np.diff(starts)
-    padded = per_mask + (per_mask & 1)
-    base = np.concatenate([[0], np.cumsum(padded)])
-    place = np.arange(len(value)) + np.repeat(base[:-1] - starts[:-1], per_mask)
-    work = np.zeros(int(base[-1]), np.int64)
-    work[place] = value
-    half = base >> 1
-    pairs = np.diff(half)
-    heads = half[:-1]
-    even, odd = work[0::2], work[1::2]
-    first = even[heads].copy()
-    even[heads] = 0
-    for stream in (even, odd):
-        total = np.cumsum(stream)
-        before = np.concatenate([[0], total])[heads]
-        stream[:] = total - np.repeat(before, pairs)
-    even[heads] = first
-    return work[place]
+    heads = starts[:-1]
+    first = value[heads]
+    value[heads] = 0
+    total = np.empty_like(value)
+    before = np.zeros((2, len(heads)), np.int64)  # sums of the even and the odd places before each mask
+    for parity in (0, 1):
+        stream = np.cumsum(value[parity::2], out=total[parity::2])
+        passed = (starts + 1 - parity) >> 1  # even or odd places before each mask's first run
+        some = passed[:-1] > 0
+        before[parity, some] = stream[passed[:-1][some] - 1]
+        stream -= np.repeat(before[parity], np.diff(passed))
+    total[heads] = first
+    return total
 
 
 def _merge_zero_runs(
