@@ -8,6 +8,7 @@ from bench_datasets.faults import BenchError
 
 MISSING = ("error", "empty")
 ON_FAULT = ("stop", "skip-and-report")
+ORACLES = ("tubes", "relations")
 
 
 @dataclass(frozen=True)
@@ -21,6 +22,8 @@ class ScoreOptions:
         level: PBench: the level of rows that have no `level` column of their own.
         engine: what computes with the masks, `numba` or `pycocotools`; the fastest there is for `None`.
         threads: how many the numba engine may use in each process.
+        oracle: PVSG: `tubes` scores the truth's tubes with the predicted relations, `relations` the predicted tubes
+            with the truth's relations.
 
     Raises:
         BenchError: a choice is none of those.
@@ -32,11 +35,14 @@ class ScoreOptions:
     level: str | None = None
     engine: str | None = None
     threads: int = 1
+    oracle: str | None = None
 
     def __post_init__(self) -> None:
         for name, value, allowed in (("missing", self.missing, MISSING), ("on_fault", self.on_fault, ON_FAULT)):
             if value not in allowed:
                 raise BenchError(f"{name}: expected one of {', '.join(allowed)}, got {value!r}")
+        if self.oracle is not None and self.oracle not in ORACLES:
+            raise BenchError(f"oracle: expected one of {', '.join(ORACLES)} or None, got {self.oracle!r}")
 
     @property
     def stops(self) -> bool:

@@ -1,0 +1,137 @@
+"""PVSG's metrics: protocols, score rows and what is summed up from them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from bench_datasets.benchmarks import get_benchmark
+from bench_datasets.faults import BenchError
+from bench_datasets.metrics.pvsg.columns import SCORE_COLUMNS, features
+from bench_datasets.metrics.pvsg.explain import explain
+from bench_datasets.metrics.pvsg.pairing import attach, pair_units, read_answers
+from bench_datasets.metrics.pvsg.protocol import PROTOCOLS, Protocol, get_protocol
+from bench_datasets.metrics.pvsg.rows import ANSWER_COLUMNS, LABEL_COLUMNS
+from bench_datasets.metrics.pvsg.score import score_table
+from bench_datasets.metrics.pvsg.summary import (
+    LOWER_IS_BETTER,
+    panoptic_statistics,
+    read_scores,
+    relation_slices,
+    relation_statistics,
+    tube_statistics,
+)
+from bench_datasets.results import Metric, Slice
+from bench_datasets.statistics import Statistic, estimate
+
+__all__ = [
+    "ANSWER_COLUMNS",
+    "LABEL_COLUMNS",
+    "PROTOCOLS",
+    "SCORE_COLUMNS",
+    "SORT_COLUMNS",
+    "UNIT",
+    "Protocol",
+    "attach",
+    "comparable_to",
+    "explain",
+    "features",
+    "get_protocol",
+    "pair_units",
+    "read_answers",
+    "score_table",
+    "summarize_table",
+]
+
+UNIT = "video"
+"""What is resampled."""
+
+SORT_COLUMNS = ("key",)
+"""What a score table is sorted by, and what tells its rows apart."""
+
+PREDICTION_COLUMNS = ANSWER_COLUMNS
+DEFAULT_K = (20, 50, 100)
+_ROW_SLICES = ("source",)
+_RELATION_SLICES = ("predicate", "span", "size")
+
+
+def summarize_table(
+    table: pa.Table,
+    protocol: str,
+    *,
+    k: Sequence[int] = DEFAULT_K,
+    thresholds: Sequence[float] | None,
+    by: Sequence[str],
+    draws: int,
+    seed: int,
+) -> tuple[dict[str, Metric], list[Slice]]:
+    """Numbers and slices of scored rows.
+
+    Args:
+        table: score rows without skipped ones, sorted by key.
+        protocol: the protocol they were scored under.
+        k: ranks.
+        thresholds: overlaps from which a triplet hits, in place of .5 and .1.
+        by: further columns of the table to slice by.
+        draws: bootstrap draws.
+        seed: of the draws.
+
+    Returns:
+        Metrics by key, and slices by predicate, span length, object size, source and what was asked for.
+
+    Raises:
+        BenchError: a column to slice by is absent, or a list; thresholds or ranks are out of range.
+    """
+    scores = read_scores(table, get_protocol(protocol), thresholds, tuple(k))
+    everything = np.ones(len(table), np.bool_)
+
+    def estimated(statistics: Mapping[str, Statistic]) -> dict[str, Metric]:
+        found = estimate(statistics, table["cluster"].to_pylist(), draws, seed)
+        return {
+            name: Metric(item.value, item.n, item.ci95, not name.startswith(LOWER_IS_BETTER))
+            for name, item in found.items()
+        }
+
+    def of_rows(rows: np.ndarray[Any, np.dtype[np.bool_]]) -> dict[str, Metric]:
+        # Apart from each other, so that few columns are held at a time; the draws are the same.
+        return (
+            estimated(relation_statistics(scores, rows[scores.row]))
+            | estimated(tube_statistics(scores, rows))
+            | estimated(panoptic_statistics(scores, rows))
+        )
+
+    slices = [
+        Slice(name, value, estimated(relation_statistics(scores, where, mean=name != "predicate")))
+        for (name, value), where in relation_slices(scores).items()
+    ]
+    for column in dict.fromkeys([*_ROW_SLICES, *by]):
+        if column in _RELATION_SLICES:
+            continue
+        if column not in table.column_names or pa.types.is_nested(table.schema.field(column).type):
+            flat = [field.name for field in table.schema if not pa.types.is_nested(field.type)]
+            raise BenchError(f"by: expected {', '.join(_RELATION_SLICES)} or one of {', '.join(flat)}; got {column!r}")
+        values = np.array([str(value) for value in table[column].to_pylist()])
+        slices += [Slice(column, value, of_rows(values == value)) for value in sorted(set(values.tolist()))]
+    return of_rows(everything), slices
+
+
+def comparable_to(
+    protocol: str, scored: pa.Table, dataset: Mapping[str, Any], settings: Mapping[str, Any]
+) -> str | None:
+    """Whose published numbers a run compares with, if it scored the whole test split, its own tubes and relations.
+
+    Args:
+        protocol: its name.
+        scored: the score rows.
+        dataset: of the result; `split` must be the test split (`val`, as the release calls it).
+        settings: of the result; the published numbers are at 20, 50 and 100, and `official` at .5.
+    """
+    chosen = get_protocol(protocol)
+    thresholds, ranks = settings.get("thresholds"), settings.get("k") or DEFAULT_K
+    whole = dataset.get("split") in ("test", "val") and len(scored) == get_benchmark("pvsg").source.rows["test"]
+    own = not any(scored["oracle"].to_pylist())
+    named = bool(set(ranks) & set(DEFAULT_K)) and (chosen.weak or thresholds is None or 0.5 in thresholds)
+    return chosen.comparable_to if whole and own and named else None

@@ -1,0 +1,243 @@
+"""PVSG's `evaluate` module: tubes, triplets and truth rows in, every number out, each mask validated first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+import evaluate
+from datasets import Features, List, Value
+
+from bench_datasets.benchmarks import get_benchmark
+from bench_datasets.builders.pvsg_vocabulary import CATEGORIES, PREDICATES
+from bench_datasets.faults import BenchError, FaultError
+from bench_datasets.masks import MASK_FEATURE
+from bench_datasets.metrics.options import ScoreOptions
+from bench_datasets.metrics.pvsg.columns import features
+from bench_datasets.metrics.pvsg.protocol import get_protocol
+from bench_datasets.metrics.pvsg.score import score_table
+from bench_datasets.metrics.summarizing import summarize
+from bench_datasets.metrics.tubes import TubeLists, read_tube_lists
+
+_INPUTS = """
+Args:
+    predictions: `{"tubes": [{tube_id, category, frames, masks}], "triplets": [{subject_id, object_id, predicate, score,
+        spans}]}` a video; a mask is a COCO RLE `{"size": [height, width], "counts": str, bytes or runs}`, a span
+        `[first, last]` in frames from 0 with both ends in.
+    references: truth rows, as `load_dataset("pvsg")` gives them; categories and predicates by name or class label.
+    ids: what errors call each video; its key, or its position, where not given.
+    protocol: `official` (the default), `volume`, `card` or `weak_official`.
+    k: ranks; 20, 50 and 100 by default.
+    thresholds: overlaps; .5 and .1 by default.
+    missing: `empty` counts a prediction of None as an empty answer; `error`, the default, refuses it.
+    on_fault: `skip-and-report` leaves a video that can't be scored out; `stop`, the default, refuses it.
+    oracle: `tubes` or `relations`; see the score options.
+
+Returns:
+    Values by metric key, such as `R@20/0.5`; fractions, NaN where undefined.
+"""
+
+_SPANS = List(List(Value("int64")))
+_TUBE = {"frames": List(Value("int64")), "masks": List(MASK_FEATURE)}
+_RELATION = {name: Value("string") for name in ("subject_id", "object_id", "predicate")} | {"spans": _SPANS}
+_PREDICTION = {
+    "answered": Value("bool"),
+    "tubes": List({"tube_id": Value("string"), "category": Value("string"), **_TUBE}),
+    "triplets": List({**_RELATION, "score": Value("float64")}),
+}
+_REFERENCE = {
+    "key": Value("string"),
+    "source": Value("string"),
+    **{name: Value("int64") for name in ("height", "width", "num_frames", "frames_present")},
+    "objects": List({"object_id": Value("int64"), "category": Value("string"), "is_thing": Value("bool")}),
+    "tubes": List(_TUBE),
+    "relations": List(_RELATION),
+    "faults": List(Value("string")),
+}
+_KNOWN = ("protocol", "k", "thresholds", "missing", "on_fault", "oracle")
+
+
+class Pvsg(evaluate.Metric):  # type: ignore[misc]
+    """PVSG's metrics over `compute`, `add_batch`, `add` and `combine`."""
+
+    def _info(self) -> evaluate.MetricInfo:
+        return evaluate.MetricInfo(
+            description="PVSG: panoptic video scene graphs, with the protocols of its released code and stricter ones.",
+            citation=get_benchmark("pvsg").citation,
+            inputs_description=_INPUTS,
+            features=Features(predictions=_PREDICTION, references=_REFERENCE),
+        )
+
+    def add_batch(
+        self,
+        *,
+        predictions: Sequence[Any] | None = None,
+        references: Sequence[Any] | None = None,
+        ids: Sequence[Any] | None = None,
+    ) -> None:
+        """Add videos, each validated here: later, Arrow would have turned them into something else."""
+        rows = _validated(predictions, references, ids)
+        if self.writer is None:
+            self.selected_feature_format = self.features
+            self._init_writer()
+        self.writer.write_batch(self.selected_feature_format.encode_batch(rows))
+
+    def add(self, *, prediction: Any = None, reference: Any = None, ids: Any = None) -> None:
+        """Add one video."""
+        Pvsg.add_batch(self, predictions=[prediction], references=[reference], ids=None if ids is None else [ids])
+
+    def compute(
+        self,
+        *,
+        predictions: Sequence[Any] | None = None,
+        references: Sequence[Any] | None = None,
+        ids: Sequence[Any] | None = None,
+        **kwargs: Any,
+    ) -> dict[str, float] | None:
+        """Compute over what was added and what is given here."""
+        unknown = set(kwargs) - set(_KNOWN)
+        if unknown:
+            raise BenchError(f"compute: expected {', '.join(_KNOWN)}, got {', '.join(sorted(unknown))}")
+        if predictions is not None or references is not None:
+            Pvsg.add_batch(self, predictions=predictions, references=references, ids=ids)
+        elif self.writer is None:
+            raise BenchError("compute: expected predictions and references, here or by add_batch before; found none")
+        result: dict[str, float] | None = evaluate.Metric.compute(self, **kwargs)
+        return result
+
+    def _compute(
+        self,
+        predictions: list[Any],
+        references: list[Any],
+        protocol: str | None = None,
+        k: Sequence[int] = (20, 50, 100),
+        thresholds: Sequence[float] | None = None,
+        missing: str = "error",
+        on_fault: str = "stop",
+        oracle: str | None = None,
+    ) -> dict[str, float]:
+        options = ScoreOptions(get_protocol(protocol).name, missing, on_fault, oracle=oracle)
+        batch = {name: [row[name] for row in references] for name in _REFERENCE}
+        keys = batch["key"]
+        batch["key"] = [key if key not in keys[:i] else f"{key} (row {i})" for i, key in enumerate(keys)]
+        for name in ("tubes", "triplets"):
+            batch[f"pred_{name}"] = [row[name] if row["answered"] else None for row in predictions]
+        table = score_table(batch, options).cast(features().arrow_schema)
+        result = summarize("pvsg", table, k=tuple(k), thresholds=thresholds, draws=0)
+        return {key: metric.value for key, metric in result.metrics.items()}
+
+
+def _validated(predictions: Any, references: Any, ids: Any) -> dict[str, list[Any]]:
+    columns = {"predictions": predictions, "references": references}
+    for name, column in columns.items():
+        if column is None or isinstance(column, (str, bytes, Mapping)) or not hasattr(column, "__len__"):
+            raise BenchError(f"{name}: expected a list with one item a video, found {type(column).__name__}")
+    n = len(references)
+    for name, column in {**columns, **({"ids": ids} if ids is not None else {})}.items():
+        if len(column) != n:
+            raise BenchError(f"{name}: expected as many as references ({n}), got {len(column)}")
+    called = [_called(row, k, None if ids is None else ids[k]) for k, row in enumerate(references)]
+    return {
+        "predictions": [_prediction(item, who) for item, who in zip(predictions, called, strict=True)],
+        "references": [_reference(row, who) for row, who in zip(references, called, strict=True)],
+    }
+
+
+def _called(row: Any, position: int, name: Any) -> str:
+    if name is not None:
+        return str(name)
+    key = row.get("key", row.get("video_id")) if isinstance(row, Mapping) else None
+    return f"row {position}" if key is None else str(key)
+
+
+def _prediction(item: Any, who: str) -> dict[str, Any]:
+    if item is None:
+        return {"answered": False, "tubes": [], "triplets": []}
+    if not isinstance(item, Mapping) or not {"tubes", "triplets"} <= set(item):
+        raise BenchError(f"{who}: predictions: expected {{'tubes': [...], 'triplets': [...]}}, found {_show(item)}")
+    lists = _tubes(item["tubes"], who, "predictions", ("tube_id", "category"))
+    shapes = _shapes(lists)
+    for tube, name, category in zip(shapes, *lists.fields.values(), strict=True):
+        tube |= {"tube_id": str(name), "category": _text(category, CATEGORIES)}
+    triplets = [_relation(row, who, "predictions, triplets") for row in _rows(item["triplets"], who, "triplets")]
+    for triplet, row in zip(triplets, item["triplets"], strict=True):
+        score = row.get("score")
+        if isinstance(score, bool) or not isinstance(score, (int, float)):
+            raise FaultError(
+                "bad_score", who, f"predictions, triplets: expected a number as score, found {score!r:.40}"
+            )
+        triplet["score"] = float(score)
+    return {"answered": True, "tubes": shapes, "triplets": triplets}
+
+
+def _reference(row: Any, who: str) -> dict[str, Any]:
+    needed = {"objects", "tubes", "relations"}
+    if not isinstance(row, Mapping) or not needed <= set(row):
+        raise BenchError(
+            f"{who}: references: expected a truth row with {', '.join(sorted(needed))}, found {_show(row)}"
+        )
+    objects = [
+        {
+            "object_id": _integer(item["object_id"], who, "references, object_id"),
+            "category": _text(item["category"], CATEGORIES),
+            "is_thing": item.get("is_thing"),
+        }
+        for item in row["objects"]
+    ]
+    return {
+        "key": who,
+        **{name: row.get(name) for name in ("source", "height", "width", "num_frames", "frames_present")},
+        "objects": objects,
+        "tubes": _shapes(_tubes(row["tubes"], who, "references", ())),
+        "relations": [_relation(item, who, "references, relations") for item in row["relations"]],
+        "faults": list(row.get("faults") or []),
+    }
+
+
+def _tubes(tubes: Any, who: str, column: str, fields: Sequence[str]) -> TubeLists:
+    lists = read_tube_lists([_rows(tubes, who, f"{column}, tubes")], fields)
+    for text in lists.problems().get(0, ()):
+        raise FaultError("malformed_mask", who, f"{column}, {text}")
+    return lists
+
+
+def _shapes(lists: TubeLists) -> list[dict[str, Any]]:
+    masks, frames, bounds = lists.masks.to_pylist(), lists.frames.tolist(), lists.tubes.tolist()
+    return [{"frames": frames[a:b], "masks": masks[a:b]} for a, b in pairwise(bounds)]
+
+
+def _rows(value: Any, who: str, what: str) -> Sequence[Any]:
+    if not hasattr(value, "__len__") or isinstance(value, (str, bytes, Mapping)):
+        raise BenchError(f"{who}: {what}: expected a list, found {type(value).__name__}")
+    return value  # type: ignore[no-any-return]
+
+
+def _relation(item: Any, who: str, what: str) -> dict[str, Any]:
+    needed = ("subject_id", "object_id", "predicate", "spans")
+    if not isinstance(item, Mapping) or not set(needed) <= set(item):
+        raise BenchError(f"{who}: {what}: expected {', '.join(needed)}, found {_show(item)}")
+    spans = [[_integer(v, who, f"{what}, spans") for v in _rows(span, who, f"{what}, spans")] for span in item["spans"]]
+    return {
+        "subject_id": str(item["subject_id"]),
+        "object_id": str(item["object_id"]),
+        "predicate": _text(item["predicate"], PREDICATES),
+        "spans": spans,
+    }
+
+
+def _integer(value: Any, who: str, what: str) -> int:
+    if isinstance(value, bool) or not hasattr(value, "__index__") or not -(2**63) <= int(value) < 2**63:
+        raise BenchError(f"{who}: {what}: expected a whole number, found {value!r:.40}")
+    return int(value)
+
+
+def _text(value: Any, names: Sequence[str]) -> str:
+    """The name behind a class label; what is none stays as it is, and is noted or refused by the scoring."""
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        return str(value)
+    return names[int(value)] if 0 <= int(value) < len(names) else str(value)
+
+
+def _show(value: Any) -> str:
+    return f"keys {sorted(map(str, value))[:8]}" if isinstance(value, Mapping) else type(value).__name__
