@@ -128,26 +128,26 @@ class Result:
         try:
             content = json.loads(source.read_text(encoding="utf-8-sig"))
             if not isinstance(content, dict):
-                raise BenchError(f"{source}: expected a result file, found {type(content).__name__}")
-            return cls.from_dict(content)
+                raise BenchError(f"found {type(content).__name__}")
+            result = cls.from_dict(content)
+            str(result)  # what can't be shown is no result
         except OSError as error:
             raise BenchError(f"{source}: can't be read ({error.strerror})") from error
-        except (ValueError, KeyError, TypeError) as error:
-            if isinstance(error, BenchError):
-                raise
-            raise BenchError(f"{source}: expected a result file, found something else ({error})") from error
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            text = str(error) if isinstance(error, BenchError) else f"found something else ({error!r:.200})"
+            raise BenchError(f"{source}: expected a result file; {text}") from error
+        return result
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Result:
         """The result behind the content of a `result.json`."""
         from bench_datasets.benchmarks import BENCHMARKS
 
-        if "schema_version" not in content:
-            raise BenchError("expected a result with schema_version, found none")
-        if content["schema_version"] > SCHEMA_VERSION:
-            raise BenchError(
-                f"schema_version {content['schema_version']} is newer than this package's {SCHEMA_VERSION}; update it"
-            )
+        version = content.get("schema_version")
+        if not isinstance(version, int) or isinstance(version, bool):
+            raise BenchError(f"expected a whole number as schema_version, found {version!r}")
+        if version > SCHEMA_VERSION:
+            raise BenchError(f"schema_version {version} is newer than this package's {SCHEMA_VERSION}; update it")
         entry = BENCHMARKS.get(content["benchmark"])
         names = ("protocol", "dataset", "predictions", "settings", "statistics", "faults", "packages")
         return cls(

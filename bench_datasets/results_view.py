@@ -65,7 +65,8 @@ def _why(result: Result) -> str:
         return "a partial run"
     if any(entry["count"] for code, entry in result.faults.items() if code in ("malformed_mask", "unknown_row")):
         return "rows were left out"
-    if result.protocol["name"] != next(iter(BENCHMARKS[result.benchmark].protocols)):
+    known = BENCHMARKS.get(result.benchmark)
+    if known and result.protocol["name"] != known.protocols[0]:
         return f"nobody has published numbers under the protocol {result.protocol['name']}"
     return "the source is not the whole benchmark"
 
@@ -140,15 +141,25 @@ NOTE = "fractions in percent; [low, high] is the 95 % bootstrap interval"
 
 def as_text(result: Result) -> str:
     """The whole result as plain text."""
-    text = [caption(result), headline(result), *verdict(result), NOTE]
+    text = [plain(line) for line in (caption(result), headline(result), *verdict(result), NOTE)]
     for grid in grids(result):
-        text += ["", *([grid.title] if grid.title else []), *lines(grid)]
+        text += ["", *([plain(grid.title)] if grid.title else []), *lines(grid)]
     return "\n".join(text)
+
+
+def plain(text: str) -> str:
+    """Text that a terminal only shows: line ends and control characters are spelled out.
+
+    Example:
+        >>> plain("level_0/1\\n\\x1b[31m")
+        'level_0/1\\\\n\\\\x1b[31m'
+    """
+    return text if text.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
 def lines(grid: Grid) -> list[str]:
     """A table as lines of aligned text."""
-    table = [grid.head, *grid.rows]
+    table = [[plain(cell) for cell in row] for row in (grid.head, *grid.rows)]
     widths = [max(len(row[k]) for row in table) for k in range(len(grid.head))]
 
     def cell(text: str, k: int) -> str:
