@@ -14,7 +14,6 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
@@ -37,9 +36,8 @@ from bench_datasets.builders.pvsg_files import (
     video_files,
 )
 from bench_datasets.builders.pvsg_frames import can_decode_video, frame_images, label_maps
-from bench_datasets.builders.pvsg_parts import Parts, part_key
+from bench_datasets.builders.pvsg_parts import Parts, code_version, part_key
 from bench_datasets.builders.pvsg_rows import build_video_row, frame_features, frame_masks, row_table, truth_features
-from bench_datasets.builders.registry import source_hash
 from bench_datasets.builders.sources import Access, Listing, SourceFile
 from bench_datasets.faults import BenchError, Fault
 
@@ -222,7 +220,7 @@ class PVSG(SourceBuilder):
         """A video's row and faults, built or as it was kept."""
         entry = _entry(job)
         folder = ImageFolder(layout, self.access, job.source, "masks", entry.video_id)
-        key = part_key(_code(), job.source, job.text, job.video, folder.digest)
+        key = part_key(code_version(), job.source, job.text, job.video, folder.digest)
         kept = parts.load(key) if parts is not None else None
         if kept is not None:
             logger.info("pvsg: %s: kept from an earlier build", entry.video_id)
@@ -316,11 +314,6 @@ def _frame_row(entry: VideoEntry, frame: int, label_map: Any) -> dict[str, Any]:
         "categories": [category[label] for label in masks],
         "masks": list(masks.values()),
     }
-
-
-@lru_cache(maxsize=1)
-def _code() -> str:
-    return source_hash(__name__)
 
 
 def _as_test(split: Any) -> Any:

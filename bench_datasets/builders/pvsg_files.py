@@ -201,8 +201,10 @@ class ImageFolder:
     def __init__(self, layout: Layout, access: Access, source: str, kind: str, video_id: str) -> None:
         self._access = access
         self._archive: Archive | None = None
+        self._place: Place | None = None
         self.files: dict[int, ImageFile] = {}
         for place in layout.places.get((source, kind), ()):
+            self._place = place
             if place.version:
                 archive = archive_of(place, access, source, kind)
                 members = archive.images.get((kind, source, video_id), {})
@@ -219,8 +221,9 @@ class ImageFolder:
 
     @property
     def digest(self) -> str:
-        """SHA-256 over the frames' numbers and versions: another where an image is added, taken away or changed."""
-        text = "\n".join(f"{frame} {file.version}" for frame, file in self.files.items())
+        """SHA-256 over where the images are, and each one's frame and version: another where anything of it changes."""
+        place = None if self._place is None else f"{self._place.name} {self._place.version}"
+        text = "\n".join([str(place), *(f"{frame} {file.version}" for frame, file in self.files.items())])
         return hashlib.sha256(text.encode()).hexdigest()
 
     def where(self, frame: int) -> str:

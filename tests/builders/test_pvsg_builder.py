@@ -1,0 +1,403 @@
+"""PVSG's builder: every road to a source gives the same rows, and a build that was killed goes on where it was."""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import fsspec
+import numpy as np
+import PIL.Image
+import pytest
+from datasets import Image, ReadInstruction, get_dataset_config_names, get_dataset_split_names, load_dataset
+from pycocotools import mask as coco
+
+import bench_datasets.builders as builders
+from bench_datasets.builders.pvsg_frames import can_decode_video
+from bench_datasets.builders.pvsg_rows import frame_features, truth_features
+from bench_datasets.builders.pvsg_vocabulary import CATEGORIES, PREDICATES
+from bench_datasets.builders.sources import SourceNotFoundError, SourceUnreachableError
+from bench_datasets.faults import BenchError
+from bench_datasets.masks import MASK_TYPE
+
+from .pvsg_sources import STILL, label_map, load, png, video, write
+
+ROOT = Path(__file__).resolve().parents[2]
+ENV = "BENCH_DATASETS_PVSG"
+VIDEOS = {
+    "vidor/val": [video("a"), video("b")],
+    "ego4d/val": [video("c")],
+    "epic_kitchen/train": [video("d"), video("e")],
+}
+
+
+@pytest.fixture(autouse=True)
+def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(ENV, raising=False)
+
+
+@pytest.fixture
+def pvsg_mini(shared: Path) -> Path:
+    return shared / "data" / "pvsg_mini"
+
+
+@pytest.fixture
+def told(caplog: pytest.LogCaptureFixture) -> Callable[[], dict[str, str]]:
+    """What the builder has said of each video since it was asked last: "built" or "kept"."""
+    caplog.set_level(logging.INFO, "bench_datasets")
+
+    def since() -> dict[str, str]:
+        words = [record.getMessage().split(": ", 2) for record in caplog.records]
+        caplog.clear()
+        return {
+            w[1]: w[2].split()[0] for w in words if w[0] == "pvsg" and len(w) == 3 and w[2][:5] in ("built", "kept ")
+        }
+
+    return since
+
+
+def test_the_mini_source(pvsg_mini: Path) -> None:
+    data = load(pvsg_mini)
+    assert data.features == truth_features()
+    assert data.data.schema.field("tubes").type.value_type.field("masks").type.value_type == MASK_TYPE
+    (row,) = data
+    assert (row["key"], row["source"], row["num_frames"], row["frames_present"]) == (
+        "9001_0000000001",
+        "vidor",
+        146,
+        146,
+    )
+    assert (row["height"], row["width"], len(row["objects"]), len(row["tubes"])) == (1280, 720, 17, 17)
+    assert len(row["relations"]) == 11
+    assert [relation["predicate"] for relation in row["relations_left_out"]] == ["squeezing"]
+    assert PREDICATES[row["relations"][-1]["predicate"]] == "looking at"
+    assert row["relations"][-1]["spans"] == [[100, 145]]
+    assert row["faults"] == ["unknown_predicate", "span_clipped"]
+    source = json.loads((pvsg_mini / "pvsg.json").read_text())["data"][1]
+    assert [CATEGORIES[item["category"]] for item in row["objects"]] == [item["category"] for item in source["objects"]]
+    assert (row["captions"], row["qa_pairs"], row["summary"]) == (source["captions"], [], source["summary"])
+    masks: dict[tuple[int, int], dict[str, Any]] = {
+        (item["object_id"], frame): mask
+        for item, tube in zip(row["objects"], row["tubes"], strict=True)
+        for frame, mask in zip(tube["frames"], tube["masks"], strict=True)
+    }
+    for frame in range(0, 146, 29):
+        with PIL.Image.open(pvsg_mini / f"vidor/masks/9001_0000000001/{frame:04d}.png") as image:
+            values = np.asarray(image)
+        seen = {label for label, at in masks if at == frame}
+        assert seen == set(np.unique(values).tolist()) - {0}
+        for label in seen:
+            expected = coco.encode(np.asfortranarray(values == label, dtype=np.uint8))
+            mask = masks[label, frame]
+            assert (mask["size"], mask["counts"].encode()) == (expected["size"], expected["counts"])
+    train = load(pvsg_mini, split="train")
+    assert train["faults"][:] == [["mask_missing"]]
+    assert len(train[0]["relations"]) == 15
+    assert all(tube == {"frames": [], "masks": []} for tube in train[0]["tubes"])
+    assert builders.provenance(data) == {
+        "benchmark": "pvsg",
+        "source": str(pvsg_mini.resolve()),
+        "revision": None,
+        "config": "videos",
+        "split": "test",
+        "rows": {"train": 1, "test": 1},
+    }
+
+
+def test_every_road_gives_the_same_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = write(tmp_path / "source", VIDEOS)
+    built = load(root).to_list()
+    assert [row["key"] for row in built] == ["a", "b", "c"]
+    assert [row["source"] for row in built] == ["vidor", "vidor", "ego4d"]
+    fresh = {"download_mode": "force_redownload"}
+    for kwargs in ({"num_proc": 2}, {"num_proc": 3}, {"split": "val"}, {"config": "default"}, {"config": "videos"}):
+        assert load(root, **fresh, **kwargs).to_list() == built, kwargs
+    stream = load(root, streaming=True)
+    assert list(stream) == built
+    assert stream.num_shards == 3
+    assert list(load(root, split="val", streaming=True).take(1)) == built[:1]
+    assert load(root / "pvsg.json").to_list() == built
+    monkeypatch.setenv(ENV, str(root))
+    assert load_dataset("pvsg", split="test").to_list() == built
+    assert builders.open_truth("pvsg", str(root)).to_list() == built
+    monkeypatch.delenv(ENV)
+    memory = fsspec.filesystem("memory")
+    memory.put(f"{root}/", "/pvsg-source/", recursive=True)
+    for kwargs in ({}, {"streaming": True}):
+        assert list(load("memory://pvsg-source", **kwargs)) == built
+
+
+def test_val_is_another_name_of_test(tmp_path: Path) -> None:
+    root = write(tmp_path, VIDEOS)
+    assert load(root, split="val[:2]")["key"][:] == ["a", "b"]
+    assert load(root, split="train+val[1:]")["key"][:] == ["d", "e", "b", "c"]
+    assert load(root, split=ReadInstruction("val", to=1, unit="abs"))["key"][:] == ["a"]
+    assert [len(part) for part in load(root, split=["train", "val"])] == [2, 3]
+    assert [row["key"] for row in load(root, split="train+val", streaming=True)] == ["d", "e", "a", "b", "c"]
+    assert set(load(root, split=None)) == {"train", "test"}
+    assert str(load(root, split="val").split) == "test"
+    assert get_dataset_split_names("pvsg", data_dir=str(root)) == ["train", "test"]
+    assert get_dataset_config_names("pvsg") == ["videos", "frames", "sample"]
+    with pytest.raises(ValueError, match="valid"):
+        load(root, split="valid")
+
+
+def test_over_http(tmp_path: Path) -> None:
+    class Quiet(SimpleHTTPRequestHandler):
+        def log_message(self, *args: Any) -> None:
+            pass
+
+    root = write(tmp_path, {"vidor/val": [video("a")]})
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(root))) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            assert load(f"http://127.0.0.1:{server.server_port}").to_list() == load(root).to_list()
+        finally:
+            server.shutdown()
+
+
+def test_a_killed_build_goes_on_with_the_videos_that_are_missing(
+    tmp_path: Path, told: Callable[[], dict[str, str]]
+) -> None:
+    videos = {"vidor/val": [video(name) for name in "abcde"]}
+    root, cache = write(tmp_path / "source", videos), tmp_path / "cache"
+    code = (
+        "import os, signal, sys\n"
+        "import bench_datasets\n"
+        "from bench_datasets.builders import pvsg\n"
+        "from datasets import load_dataset\n"
+        "build = pvsg.build_video_row\n"
+        "def once_too_often(entry, *args, **kwargs):\n"
+        "    if entry.video_id == 'd':\n"
+        "        os.kill(os.getpid(), signal.SIGKILL)\n"
+        "    return build(entry, *args, **kwargs)\n"
+        "pvsg.build_video_row = once_too_often\n"
+        "load_dataset('pvsg', split='test', data_dir=sys.argv[1], cache_dir=sys.argv[2])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(root), str(cache)], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    data = load(root, cache_dir=str(cache))
+    assert told() == dict.fromkeys("abc", "kept") | dict.fromkeys("de", "built")
+    assert data.to_list() == list(load(root, streaming=True))
+
+
+def test_only_what_changed_is_built_again(tmp_path: Path, told: Callable[[], dict[str, str]]) -> None:
+    root, cache = write(tmp_path / "source", {"vidor/val": [video(name) for name in "abc"]}), str(tmp_path / "cache")
+    load(root, cache_dir=cache)
+    assert told() == dict.fromkeys("abc", "built")
+    load(root, cache_dir=cache)
+    assert told() == {}
+    (root / "vidor/masks/b/0001.png").write_bytes(png(label_map(2, 2, 2, 2, 2, 2)))
+    assert load(root, cache_dir=cache)[1]["tubes"][0]["frames"] == [0, 2]
+    assert told() == {"a": "kept", "b": "built", "c": "kept"}
+    write(root, {"vidor/val": [video("a"), video("b", summary="Another."), video("c")]}, files={})
+    assert load(root, cache_dir=cache)["summary"][:][1] == "Another."
+    assert told() == {"a": "kept", "b": "built", "c": "kept"}
+    load(root, cache_dir=cache, download_mode="force_redownload")
+    assert told() == dict.fromkeys("abc", "built")
+
+
+def test_a_kept_video_that_is_damaged_is_built_again(tmp_path: Path, told: Callable[[], dict[str, str]]) -> None:
+    videos = [video("a", [(1, 2, "squeezing", [[0, 1]])]), video("b")]
+    root, cache = write(tmp_path / "source", {"vidor/val": videos}), tmp_path / "cache"
+    first = load(root, cache_dir=str(cache)).to_list()
+    kept = sorted((cache / "bench_datasets" / "pvsg").rglob("*.arrow"))
+    assert len(kept) == 2
+    kept[0].write_bytes(kept[0].read_bytes()[:100])
+    (root / "pvsg.json").touch()
+    told()
+    assert load(root, cache_dir=str(cache)).to_list() == first
+    assert sorted(told().values()) == ["built", "kept"]
+
+
+def test_faults_are_told_once_with_their_videos(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    videos = [video("a", [(1, 2, "squeezing", [[0, 1]])]), video("b", frames=9), video("c")]
+    root = write(tmp_path, {"vidor/val": videos}, {"c": [STILL, None, STILL]})
+    for kwargs in ({}, {"download_mode": "force_redownload"}):
+        caplog.clear()
+        assert load(root, **kwargs)["faults"][:] == [["unknown_predicate"], ["frames_short"], ["mask_missing"]]
+        (text,) = [record.getMessage() for record in caplog.records if "rows with faults" in record.getMessage()]
+        for line in (
+            "unknown_predicate: 1 rows, e.g. a",
+            "frames_short: 1 rows, e.g. b",
+            "mask_missing: 1 rows, e.g. c",
+        ):
+            assert line in text
+
+
+def test_videos_that_split_and_data_do_not_share_are_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    root = write(tmp_path, VIDEOS)
+    data = json.loads((root / "pvsg.json").read_text())
+    data["split"]["ego4d"]["val"].append("gone")
+    data["data"].append(video("stray"))
+    (root / "pvsg.json").write_text(json.dumps(data))
+    assert load(root)["key"][:] == ["a", "b", "c"]
+    assert "1 videos stand in `split` without an entry in `data`, and are left out: gone" in caplog.text
+    assert "1 videos stand in `data` and in no split, and are left out: stray" in caplog.text
+
+
+def _sixteen_bits(label: int) -> bytes:
+    stream = io.BytesIO()
+    PIL.Image.fromarray(np.full((4, 6), label, np.uint16)).save(stream, "PNG")
+    return stream.getvalue()
+
+
+def test_masks_of_one_channel_and_many_ids(tmp_path: Path) -> None:
+    objects = [{"object_id": k, "category": "cup", "is_thing": True} for k in (1, 300)]
+    files = {"vidor/masks/v/0000.png": png(STILL, "L"), "vidor/masks/v/0001.png": _sixteen_bits(300)}
+    (row,) = load(write(tmp_path, {"vidor/val": [video("v", (), 2, objects=objects)]}, files=files))
+    assert [tube["frames"] for tube in row["tubes"]] == [[0], [1]]
+
+
+@pytest.mark.parametrize("num_proc", [None, 2])
+def test_bad_masks_are_named(tmp_path: Path, num_proc: int | None) -> None:
+    colours = io.BytesIO()
+    PIL.Image.new("RGB", (6, 4)).save(colours, "PNG")
+    for i, (content, words) in enumerate(
+        (
+            (png(STILL)[:-30], "cannot be read"),
+            (b"", "cannot be read"),
+            (b"GIF89a", "cannot be read"),
+            (colours.getvalue(), "found RGB"),
+            (png(STILL.T), "expected 4 x 6 .*found 6 x 4"),
+        )
+    ):
+        root = write(tmp_path / str(i), {"vidor/val": [video("a"), video("b")]})
+        (root / "vidor/masks/b/0001.png").write_bytes(content)
+        for kwargs in ({"num_proc": num_proc}, {"streaming": True}):
+            with pytest.raises(BenchError, match=words) as caught:
+                list(load(root, **kwargs))
+            assert str(Path("b", "0001.png")) in str(caught.value)
+
+
+def test_two_files_for_one_frame(tmp_path: Path) -> None:
+    root = write(tmp_path, {"vidor/val": [video("a")]})
+    (root / "vidor/masks/a/1.png").write_bytes(png(STILL))
+    with pytest.raises(BenchError, match="expected one file a frame"):
+        load(root)
+
+
+def test_frames(tmp_path: Path) -> None:
+    root = write(tmp_path, VIDEOS, {"a": [STILL, label_map(1, 0, 0, 0, 7, 7), None, STILL]})
+    pictures = [np.full((4, 6, 3), 60 * k, np.uint8) for k in range(3)]
+    for k, values in enumerate(pictures):
+        path = root / f"vidor/frames/a/{k:04d}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        PIL.Image.fromarray(values).save(path)
+    data = load(root, "frames")
+    assert data.features == frame_features(True)
+    assert data.features["image"] == Image()
+    assert [(row["video_id"], row["frame"]) for row in data] == [
+        *(("a", 0), ("a", 1), ("a", 3)),
+        *((name, frame) for name in "bc" for frame in range(3)),
+    ]
+    assert np.array_equal(np.asarray(data[1]["image"]), pictures[1])
+    assert [row["image"] is None for row in data] == [False, False, *[True] * 7]
+    assert data[1]["object_ids"] == [1]
+    assert data[0]["object_ids"] == [1, 2]
+    assert data[0]["categories"] == [CATEGORIES.index("adult"), CATEGORIES.index("table")]
+    expected = coco.encode(np.asfortranarray(STILL == 2, dtype=np.uint8))
+    assert data[0]["masks"][1] == {"size": expected["size"], "counts": expected["counts"].decode()}
+    plain = load(root, "frames", images=False)
+    assert plain.features == frame_features(False)
+    assert plain.to_list() == data.remove_columns("image").to_list()
+    assert list(load(root, "frames", images=False, streaming=True)) == plain.to_list()
+    assert load(root, "frames", images=False, num_proc=2).to_list() == plain.to_list()
+    with pytest.raises(BenchError, match="images: expected True or False"):
+        load(root, "frames", images="no")
+
+
+def test_more_frames_than_a_batch(pvsg_mini: Path) -> None:
+    data = load(pvsg_mini, "frames", images=False)
+    (row,) = load(pvsg_mini)
+    tubes = {item["object_id"]: tube for item, tube in zip(row["objects"], row["tubes"], strict=True)}
+    assert data["frame"][:] == list(range(146))
+    found: dict[int, list[int]] = {}
+    for frame in data:
+        for label in frame["object_ids"]:
+            found.setdefault(label, []).append(frame["frame"])
+    assert found == {label: tube["frames"] for label, tube in tubes.items()}
+
+
+def _write_mp4(path: Path, frames: int) -> None:
+    import av
+
+    with av.open(str(path), "w") as container:
+        stream = container.add_stream("mpeg4", rate=5)
+        stream.width, stream.height, stream.pix_fmt = 64, 64, "yuv420p"
+        for n in range(frames):
+            picture = av.VideoFrame.from_ndarray(np.full((64, 64, 3), 60 * n, np.uint8), format="rgb24")
+            container.mux(stream.encode(picture))
+        container.mux(stream.encode(None))
+
+
+@pytest.mark.skipif(not can_decode_video(), reason="PyAV is not installed (the extra `video`)")
+def test_frames_from_the_mp4(tmp_path: Path) -> None:
+    root = write(tmp_path, {"vidor/val": [video("a", frames=4)]}, {"a": [STILL, None, STILL, STILL]})
+    path = root / "vidor" / "videos" / "a.mp4"
+    path.parent.mkdir()
+    _write_mp4(path, 3)
+    for kwargs in ({}, {"streaming": True}):
+        data = list(load(root, "frames", **kwargs))
+        assert [row["frame"] for row in data] == [0, 2, 3]
+        assert [None if row["image"] is None else round(np.asarray(row["image"]).mean() / 60) for row in data] == [
+            0,
+            2,
+            None,
+        ]
+    path.write_bytes(b"no video")
+    with pytest.raises(BenchError, match=r"a\.mp4: the video cannot be read"):
+        load(root, "frames")
+
+
+def test_the_path_of_a_video(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    root = write(tmp_path, {"vidor/val": [video("a"), video("b")]})
+    (root / "vidor" / "videos").mkdir()
+    (root / "vidor" / "videos" / "b.mp4").write_bytes(b"film")
+    assert load(root)["video"][:] == [None, str(root.resolve() / "vidor/videos/b.mp4")]
+    monkeypatch.setattr("bench_datasets.builders.pvsg.can_decode_video", lambda: False)
+    monkeypatch.setattr("bench_datasets.builders.pvsg_frames.can_decode_video", lambda: False)
+    assert load(root, "frames")["image"][:] == [None] * 6
+    assert "pip install 'bench-datasets[video]'" in caplog.text
+
+
+def test_sources_that_are_not_there(tmp_path: Path) -> None:
+    with pytest.raises(SourceNotFoundError, match=r"found no pvsg\.json"):
+        load(tmp_path)
+    with pytest.raises(SourceNotFoundError, match=r"found no pvsg\.json"):
+        load(tmp_path / "none")
+    with pytest.raises(SourceUnreachableError, match=f"Three other ways: .*data_dir.*{ENV}.*'sample'"):
+        load_dataset("pvsg")
+    with pytest.raises(BenchError, match="name the folder that holds"):
+        load_dataset("pvsg", data_files="masks.parquet")
+    with pytest.raises(BenchError, match="leave it out"):
+        load(write(tmp_path, VIDEOS), revision="main")
+    with pytest.raises(BenchError, match="config 'sample' is built in"):
+        load(tmp_path, "sample")
+
+
+def test_one_video_is_held_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is written has left the builder's hands: after each video a record batch of its own."""
+    root = write(tmp_path, {"vidor/val": [video(name) for name in "abcd"]})
+    data = load(root)
+    assert [len(batch) for batch in data.data.to_batches()] == [1] * 4
+
+
+def test_processes_share_what_is_kept(tmp_path: Path, told: Callable[[], dict[str, str]]) -> None:
+    root, cache = write(tmp_path / "source", {"vidor/val": [video(name) for name in "abcd"]}), str(tmp_path / "cache")
+    load(root, cache_dir=cache, num_proc=2)
+    os.utime(root / "pvsg.json", (1, 1))
+    told()
+    assert load(root, cache_dir=cache)["key"][:] == list("abcd")
+    assert told() == dict.fromkeys("abcd", "kept")
