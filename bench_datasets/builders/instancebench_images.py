@@ -15,6 +15,9 @@ MAX_IMAGE = 1 << 28
 """Largest image file that is read: 256 MiB."""
 
 
+_ABSENT = (FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError)
+
+
 class Images:
     """Reads the images that a manifest names; the last one is kept, for sets of one image stand together.
 
@@ -25,8 +28,9 @@ class Images:
 
     def __init__(self, manifest: str, access: Access) -> None:
         inner, *outer = manifest.split("::")
-        folder = posixpath.dirname(inner.replace("\\", "/") if "://" not in inner else inner)
-        self._folder, self._outer, self._access = folder, outer, access
+        scheme, mark, path = inner.rpartition("://")
+        self._scheme, self._outer, self._access = scheme + mark, outer, access
+        self._folder = posixpath.dirname(path if mark else path.replace("\\", "/"))
         self._last: tuple[str, Picture] | None = None
 
     def read(self, tces: Tces) -> Picture:
@@ -38,12 +42,12 @@ class Images:
         if tces.image is None:
             return no_picture("")
         if self._last is None or self._last[0] != tces.image:
-            self._last = (tces.image, self._fetch(relative(tces.image, tces.place)))
+            self._last = (tces.image, self._fetch(relative(tces.image, tces.place), tces.place))
         return self._last[1]
 
-    def _fetch(self, path: str) -> Picture:
-        web = self._folder.startswith(("http://", "https://"))
-        url = posixpath.join(self._folder, quote(path) if web else path)
+    def _fetch(self, path: str, place: str) -> Picture:
+        web = self._scheme in ("http://", "https://")
+        url = self._scheme + posixpath.join(self._folder, quote(path) if web else path)
         try:
             fs, inner = self._access.open("::".join([url, *self._outer]))
             info = fs.info(inner)
@@ -54,6 +58,8 @@ class Images:
             with fs.open(inner, "rb") as file:
                 data = file.read(MAX_IMAGE + 1)
         except OSError as error:
+            if self._scheme and not isinstance(error, _ABSENT):  # a connection that failed says nothing of the image
+                raise BenchError(f"{place}: field 'image': {url} could not be read ({error}); try again") from error
             return no_picture(f"{path}: the image is not there ({type(error).__name__})")
         if len(data) > MAX_IMAGE:
             return no_picture(f"{path}: the file has more than {MAX_IMAGE} bytes")

@@ -119,13 +119,13 @@ def _split(file: Any, name: str) -> Iterator[tuple[int, bytes]]:
         first, *rest = chunk.split(b"\n")
         parts.append(first)
         held += len(first)
-        if held > MAX_LINE:
-            raise BenchError(f"{name}:{number}: the line is longer than {MAX_LINE} bytes; is this a manifest?")
         for piece in rest:
             line = b"".join(parts)
             if line.strip():
                 yield number, line
             number, parts, held = number + 1, [piece], len(piece)
+        if held > MAX_LINE:
+            raise BenchError(f"{name}:{number}: the line is longer than {MAX_LINE} bytes; is this a manifest?")
     line = b"".join(parts)
     if line.strip():
         yield number, line

@@ -84,14 +84,14 @@ def refcoco_to_manifest(
     Raises:
         BenchError: a file is missing, malformed, unsafe or at odds with the other; the message names the ref.
     """
-    coco = _Instances(Path(instances_json))
-    found = _refs_file(Path(refs), split_by)
     target = Path(out_path)
     done = Converted(str(target))
     if target.suffix != ".jsonl":
         raise BenchError(f"out_path: expected a name like test.jsonl, got {str(target)!r}")
     if not target.parent.is_dir():
         raise BenchError(f"out_path: expected a folder that exists, found none at {str(target.parent)!r}")
+    found = _refs_file(Path(refs), split_by)
+    coco = _Instances(Path(instances_json))
     handle, scratch = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}-")
     try:
         with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as stream:
