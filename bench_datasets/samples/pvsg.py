@@ -129,7 +129,7 @@ FILMS: Mapping[str, Film] = {
                 (1, 2, "guiding", ((0, 23),)),
                 (1, 6, "walking on", ((0, 23),)),
                 (2, 6, "walking on", ((0, 23),)),
-                (3, 6, "on", ((0, 23),)),
+                (3, 6, "on", ((0, 22),)),
             ),
             captions=(("0000-0004", "An adult (1) walks a dog (2) on a lead; a car (3) drives by."),),
             questions=(),
@@ -147,7 +147,7 @@ def _painted(video_id: str) -> tuple[tuple[NDArray[np.uint8], bytes], ...]:
     painted = []
     for frame in range(film.frames):
         canvas, stream = film.paint(frame), io.BytesIO()
-        canvas.picture().save(stream, "PNG", compress_level=3)
+        canvas.picture().save(stream, "PNG", compress_level=1)
         painted.append((canvas.labels.astype(np.uint8), stream.getvalue()))
     return tuple(painted)
 
@@ -217,6 +217,7 @@ def write_sample(folder: Path) -> None:
     (folder / "pvsg.json").write_text(text + "\n", encoding="utf-8", newline="\n")
 
 
+@functools.lru_cache(maxsize=1)
 def _palette() -> list[int]:
     """A colour for each object, void black; neighbours in number are far apart in colour."""
     colours = [0, 0, 0]
