@@ -2,32 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from types import ModuleType
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 from datasets import Dataset, Features, IterableDataset
-from datasets.utils import tqdm
-from numpy.typing import NDArray
 
 from bench_datasets.benchmarks import get_benchmark
-from bench_datasets.builders import provenance
-from bench_datasets.faults import FAULTS, BenchError, FaultError
+from bench_datasets.faults import BenchError
 from bench_datasets.masks import using_engine
-from bench_datasets.metrics.hashes import content_hash, row_hashes
-from bench_datasets.metrics.masklists import CHUNK_BYTES, parts
 from bench_datasets.metrics.options import ScoreOptions
-from bench_datasets.metrics.provenance import with_provenance
-from bench_datasets.metrics.units import Units, blame
-from bench_datasets.predictions.store import Spool
-
-BATCH_ROWS = 64
-"""Rows that are taken up at a time; the scoring cuts them further by bytes."""
-
-EXAMPLES = 5
-"""Keys that are named with each fault."""
+from bench_datasets.metrics.planning import BATCH_ROWS, make_plan
 
 
 class Scorer:
@@ -143,6 +129,7 @@ def score(
     engine: str | None = None,
     threads: int = 1,
     whole: bool = True,
+    oracle: str | None = None,
 ) -> Dataset:
     """Score predictions against the truth.
 
@@ -161,8 +148,8 @@ def score(
         engine: what computes with the masks, `numba` or `pycocotools`; the fastest there is for `None`. The numbers
             are the same.
         threads: how many the numba engine may use in each process.
-
         whole: whether `truth` is all that the predictions are about; if not, predictions for other rows are no fault.
+        oracle: PVSG: `tubes` or `relations`, whose truth takes the predictions' place.
 
     Returns:
         One score row a truth row, sorted by key, with the provenance in the schema's metadata.
@@ -171,170 +158,11 @@ def score(
         FaultError: a row has a fault and `on_fault` is `stop`.
         BenchError: a choice or a column is wrong.
     """
-    metric = _metric(benchmark)
-    if level is None and str(truth.split) in get_benchmark(benchmark).source.rows:
-        level = str(truth.split)
-    options = scorer(
-        benchmark, protocol, missing=missing, on_fault=on_fault, level=level, engine=engine, threads=threads
-    ).options
-    source = provenance(truth)
-    labels = _labels(truth, metric)
-    if not len(labels):
-        raise BenchError("truth: expected rows, found none")
-    units: Units = metric.pair_units(labels, predictions, options, whole)
-    others = _count(units, options)
-    answers = predictions.select_columns([c for c in metric.ANSWER_COLUMNS if c in predictions.column_names])
-    with using_engine(engine, threads):
-        hashed = _verify(metric, answers, units, options)
-    table = pa.concat_tables(_scored(labels, answers, units, Scorer(benchmark, options), num_proc))
-    table = table.take(pa.array(sort_order(table, metric.SORT_COLUMNS)))
-    chosen = metric.get_protocol(protocol)
-    record = {
-        "benchmark": benchmark,
-        "protocol": {"name": chosen.name, "version": chosen.version},
-        "dataset": {
-            "source": source["source"] if source else None,
-            "split": str(truth.split) if truth.split is not None else None,
-            "revision": source["revision"] if source else None,
-            "expected": sum(source["rows"].values()) if source else None,
-        },
-        "predictions": {
-            "sha256": content_hash(hashed), "rows": len(predictions), "missing": units.missing
-        },
-        "settings": {"missing": missing, "on_fault": on_fault},
-        "faults": others,
-    }  # fmt: skip
-    features = score_features(benchmark, protocol)
-    return Dataset(with_provenance(table.cast(features.arrow_schema), features, record))
-
-
-def _count(units: Units, options: ScoreOptions) -> dict[str, dict[str, Any]]:
-    """Faults of the pairing that belong to no unit, counted; rows named twice are scored as faulty ones.
-
-    Raises:
-        FaultError: there is a fault and the options say to stop.
-    """
-    counts: dict[str, dict[str, Any]] = {}
-    for fault in units.faults:
-        if options.stops:
-            raise FaultError(*fault)
-        if fault.code == "duplicate_prediction":
-            continue
-        entry = counts.setdefault(fault.code, {"count": 0, "examples": []})
-        entry["count"] += 1
-        if len(entry["examples"]) < EXAMPLES:
-            entry["examples"].append(fault.key)
-    return counts
-
-
-def _labels(truth: Dataset | IterableDataset, metric: ModuleType) -> Dataset:
-    """The truth's label columns alone; a stream is written to disk, so that memory stays bounded."""
-    names = truth.column_names or list(truth.features or ())
-    wanted = [name for name in metric.LABEL_COLUMNS if name in names]
-    if isinstance(truth, Dataset):
-        return truth.select_columns(wanted)
-    stream = truth.select_columns(wanted) if wanted else truth
-    spool: Spool | None = None
-    try:
-        for batch in stream.with_format("arrow").iter(batch_size=BATCH_ROWS):
-            if spool is None:
-                spool = Spool(batch.schema.remove_metadata()).__enter__()
-            for part in batch.combine_chunks().to_batches():
-                spool.write(part)
-    finally:
-        if spool is not None:
-            spool.__exit__(None, None, None)
-    if spool is None:
-        raise BenchError("truth: expected rows, the stream gave none")
-    table = spool.table()
-    return spool.dataset(stream.features or Features.from_arrow_schema(table.schema))
-
-
-def sort_order(table: pa.Table, columns: Sequence[str]) -> NDArray[np.int64]:
-    """`(n,) int64`, the order of a score table: by its key, then by what else tells its rows apart."""
-    names = [np.array(table[column].to_pylist(), dtype=object).astype(str) for column in columns]
-    return np.lexsort(names[::-1]).astype(np.int64)
-
-
-def _verify(metric: ModuleType, answers: Dataset, units: Units, options: ScoreOptions) -> list[str]:
-    """Validate every prediction that will be scored, before the first one is; their hashes.
-
-    Raises:
-        FaultError: one is faulty and the options say to stop.
-    """
-    used = np.flatnonzero(units.answers >= 0)
-    hashes: list[str] = []
-    arrow = answers.with_format("arrow")
-    for first in range(0, len(used), BATCH_ROWS):
-        place = used[first : first + BATCH_ROWS]
-        table = arrow[units.answers[place].tolist()]
-        reading = table["pred_faults"].to_pylist() if "pred_faults" in table.column_names else [None] * len(place)
-        lists, fields = metric.read_answers(table)
-        for start, stop in parts(lists.bytes_a_row() / CHUNK_BYTES):
-            part = lists.slice(start, stop)
-            problems = part.problems()
-            for k in range(stop - start):
-                read = reading[start + k]
-                if options.stops and (k in problems or (read and FAULTS[read[0]["code"]].default == "stop")):
-                    code, text = (read[0]["code"], read[0]["text"]) if read else ("malformed_mask", problems[k][0])
-                    advice = "`check` lists all that is wrong"
-                    raise FaultError(code, units.names[place[start + k]], f"prediction, {text}; {advice}")
-            sound = np.array([k for k in range(stop - start) if k not in problems], np.int64)
-            chosen = part if len(sound) == stop - start else part.take(sound)
-            named = [{"key": units.names[place[start + k]], **fields[start + k]} for k in sound]
-            hashes += row_hashes(named, chosen.masks, chosen.groups)
-    return hashes
-
-
-class _UnitScorer:
-    """The scorer over units, whose truth and predictions stand elsewhere."""
-
-    def __init__(self, function: Scorer, labels: Dataset, answers: Dataset, units: Units) -> None:
-        self.function, self.labels, self.answers, self.units = function, labels, answers, units
-
-    def __call__(self, rows: list[int]) -> pa.Table:
-        metric, units = _metric(self.function.benchmark), self.units
-        first, last = rows[0], rows[-1] + 1
-        truth = self.labels.with_format("arrow")[units.truth[first:last].tolist()]
-        begin = units.begin[first : last + 1]
-        wanted = units.answers[begin[0] : begin[-1]]
-        there = np.flatnonzero(wanted >= 0)
-        found = self.answers.with_format("arrow")[wanted[there].tolist()] if len(there) else None
-        place = np.full(len(wanted), -1)
-        place[there] = np.arange(len(there))
-        columns = {name: values[first:last] for name, values in units.columns.items()}
-        schema = self.answers.features.arrow_schema
-        table = metric.attach(truth, found, place, begin - begin[0], columns, schema, self.function.options)
-        if units.twice[first:last].any():
-            table = blame(table, units.twice[first:last])
-        scored = self.function(table)
-        assert isinstance(scored, pa.Table)
-        return scored
-
-    def in_batch(self, batch: dict[str, list[int]]) -> pa.Table:
-        """For `Dataset.map` over the units' numbers."""
-        return self(batch["unit"])
-
-
-def _scored(labels: Dataset, answers: Dataset, units: Units, function: Scorer, num_proc: int | None) -> list[pa.Table]:
-    work = _UnitScorer(function, labels, answers, units)
-    if num_proc is not None and num_proc > 1:
-        numbers = Dataset.from_dict({"unit": list(range(len(units)))})
-        scored = numbers.map(
-            work.in_batch, batched=True, batch_size=BATCH_ROWS, num_proc=num_proc, remove_columns=["unit"],
-            features=score_features(function.benchmark, function.options.protocol), load_from_cache_file=False,
-            desc="Scoring",
-        )  # fmt: skip
-        return [scored.with_format("arrow")[:]]
-    return list(_in_turn(work, len(units)))
-
-
-def _in_turn(work: _UnitScorer, count: int) -> Iterator[pa.Table]:
-    with tqdm(total=count, desc="Scoring", unit=" rows") as progress:
-        for first in range(0, count, BATCH_ROWS):
-            rows = list(range(first, min(first + BATCH_ROWS, count)))
-            yield work(rows)
-            progress.update(len(rows))
+    plan = make_plan(
+        benchmark, truth, predictions, protocol, missing=missing, on_fault=on_fault, level=level, engine=engine,
+        threads=threads, oracle=oracle, whole=whole,
+    )  # fmt: skip
+    return plan.finish(plan.score(range(len(plan.units)), num_proc))
 
 
 def _metric(benchmark: str) -> ModuleType:

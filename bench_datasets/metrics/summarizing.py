@@ -16,8 +16,8 @@ from datasets import Dataset, IterableDataset
 from bench_datasets.benchmarks import get_benchmark
 from bench_datasets.faults import BenchError
 from bench_datasets.metrics.hashes import content_hash
+from bench_datasets.metrics.planning import sort_order
 from bench_datasets.metrics.provenance import provenance_of
-from bench_datasets.metrics.scoring import sort_order
 from bench_datasets.results import Result
 
 DEFAULT_K = (20, 50, 100)

@@ -1,0 +1,265 @@
+"""A scoring about to be done: everything paired and validated, so that any part of it can be scored anywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from datasets import Dataset, Features, IterableDataset
+from datasets.utils import tqdm
+from numpy.typing import NDArray
+
+from bench_datasets.benchmarks import get_benchmark
+from bench_datasets.builders import provenance
+from bench_datasets.faults import FAULTS, BenchError, FaultError
+from bench_datasets.masks import using_engine
+from bench_datasets.metrics.hashes import content_hash, row_hashes
+from bench_datasets.metrics.masklists import CHUNK_BYTES, parts
+from bench_datasets.metrics.options import ScoreOptions
+from bench_datasets.metrics.provenance import with_provenance
+from bench_datasets.metrics.units import Units, blame
+from bench_datasets.predictions.store import Spool
+
+BATCH_ROWS = 64
+"""Rows that are taken up at a time; the scoring cuts them further by bytes."""
+
+BATCH_BYTES = 1 << 24
+"""Bytes that are taken up at a time, going by the average row."""
+
+EXAMPLES = 5
+"""Keys that are named with each fault."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is to be scored, and all that is known before it is.
+
+    Attributes:
+        benchmark: its name.
+        options: how.
+        labels: the truth's label columns.
+        answers: the predictions' columns that are scored.
+        units: which belong together; one score row each.
+        record: the provenance of the scores.
+    """
+
+    benchmark: str
+    options: ScoreOptions
+    labels: Dataset
+    answers: Dataset
+    units: Units
+    record: dict[str, Any]
+
+    @property
+    def metric(self) -> ModuleType:
+        """The benchmark's metric module."""
+        return get_benchmark(self.benchmark).metric_module()
+
+    @property
+    def features(self) -> Features:
+        """Of the score table."""
+        found: Features = self.metric.features()
+        return found
+
+    def score(self, units: Sequence[int], num_proc: int | None = None, *, quiet: bool = False) -> pa.Table:
+        """Score some units.
+
+        Args:
+            units: their numbers.
+            num_proc: processes; 1 for `None`.
+            quiet: show no progress.
+
+        Returns:
+            A score row each, in that order.
+        """
+        if num_proc is not None and num_proc > 1:
+            numbers = Dataset.from_dict({"unit": list(units)})
+            scored = numbers.map(
+                UnitScorer(self),
+                batched=True,
+                batch_size=rows_at_a_time(self.labels, self.answers),
+                num_proc=num_proc,
+                remove_columns=["unit"],
+                features=self.features,
+                load_from_cache_file=False,
+                desc="Scoring",
+            )
+            return pa.table(scored.with_format("arrow")[:])
+        schema = self.features.arrow_schema
+        found = list(self._in_turn(list(units), quiet))
+        return pa.concat_tables(found).cast(schema) if found else schema.empty_table()
+
+    def _in_turn(self, units: list[int], quiet: bool) -> Iterator[pa.Table]:
+        work, size = UnitScorer(self), rows_at_a_time(self.labels, self.answers)
+        with tqdm(total=len(units), desc="Scoring", unit=" rows", disable=quiet or None) as progress:
+            for first in range(0, len(units), size):
+                some = units[first : first + size]
+                yield work({"unit": some})
+                progress.update(len(some))
+
+    def finish(self, table: pa.Table) -> Dataset:
+        """All score rows as a Dataset, sorted, with the provenance in the schema's metadata."""
+        table = table.take(pa.array(sort_order(table, self.metric.SORT_COLUMNS)))
+        return Dataset(with_provenance(table.cast(self.features.arrow_schema), self.features, self.record))
+
+
+def make_plan(
+    benchmark: str,
+    truth: Dataset | IterableDataset,
+    predictions: Dataset,
+    protocol: str | None = None,
+    *,
+    whole: bool = True,
+    **choices: Any,
+) -> Plan:
+    """Pair and validate everything; see `scoring.score`.
+
+    Raises:
+        FaultError: a prediction has a fault and `on_fault` is `stop`.
+        BenchError: a choice or a column is wrong.
+    """
+    metric = get_benchmark(benchmark).metric_module()
+    chosen = metric.get_protocol(protocol)
+    if choices.get("level") is None and str(truth.split) in get_benchmark(benchmark).source.rows:
+        choices["level"] = str(truth.split)
+    options = ScoreOptions(chosen.name, **choices)
+    source = provenance(truth)
+    labels = _labels(truth, metric)
+    if not len(labels):
+        raise BenchError("truth: expected rows, found none")
+    units: Units = metric.pair_units(labels, predictions, options, whole)
+    others = _count(units, options)
+    answers = predictions.select_columns([c for c in metric.ANSWER_COLUMNS if c in predictions.column_names])
+    with using_engine(options.engine, options.threads):
+        hashed = _verify(metric, answers, units, options)
+    record = {
+        "benchmark": benchmark,
+        "protocol": {"name": chosen.name, "version": chosen.version},
+        "dataset": {
+            "source": source["source"] if source else None,
+            "split": str(truth.split) if truth.split is not None else None,
+            "revision": source["revision"] if source else None,
+            "expected": sum(source["rows"].values()) if source else None,
+        },
+        "predictions": {"sha256": content_hash(hashed), "rows": len(predictions), "missing": units.missing},
+        "settings": {"missing": options.missing, "on_fault": options.on_fault},
+        "faults": others,
+    }
+    return Plan(benchmark, options, labels, answers, units, record)
+
+
+def _count(units: Units, options: ScoreOptions) -> dict[str, dict[str, Any]]:
+    """Faults of the pairing that belong to no unit, counted; rows named twice are scored as faulty ones.
+
+    Raises:
+        FaultError: there is a fault and the options say to stop.
+    """
+    counts: dict[str, dict[str, Any]] = {}
+    for fault in units.faults:
+        if options.stops:
+            raise FaultError(*fault)
+        if fault.code == "duplicate_prediction":
+            continue
+        entry = counts.setdefault(fault.code, {"count": 0, "examples": []})
+        entry["count"] += 1
+        if len(entry["examples"]) < EXAMPLES:
+            entry["examples"].append(fault.key)
+    return counts
+
+
+def _labels(truth: Dataset | IterableDataset, metric: ModuleType) -> Dataset:
+    """The truth's label columns alone; a stream is written to disk, so that memory stays bounded."""
+    names = truth.column_names or list(truth.features or ())
+    wanted = [name for name in metric.LABEL_COLUMNS if name in names]
+    if isinstance(truth, Dataset):
+        return truth.select_columns(wanted)
+    stream = truth.select_columns(wanted) if wanted else truth
+    spool: Spool | None = None
+    try:
+        for batch in stream.with_format("arrow").iter(batch_size=BATCH_ROWS):
+            if spool is None:
+                spool = Spool(batch.schema.remove_metadata()).__enter__()
+            for part in batch.combine_chunks().to_batches():
+                spool.write(part)
+    finally:
+        if spool is not None:
+            spool.__exit__(None, None, None)
+    if spool is None:
+        raise BenchError("truth: expected rows, the stream gave none")
+    table = spool.table()
+    return spool.dataset(stream.features or Features.from_arrow_schema(table.schema))
+
+
+def rows_at_a_time(*datasets: Dataset) -> int:
+    """How many rows to take up at a time, so that an average lot stays within `BATCH_BYTES`."""
+    average = sum(data.data.nbytes / max(len(data.data), 1) for data in datasets)
+    return max(1, min(BATCH_ROWS, int(BATCH_BYTES / max(average, 1))))
+
+
+def sort_order(table: pa.Table, columns: Sequence[str]) -> NDArray[np.int64]:
+    """`(n,) int64`, the order of a score table: by its key, then by what else tells its rows apart."""
+    names = [np.array(table[column].to_pylist(), dtype=object).astype(str) for column in columns]
+    return np.lexsort(names[::-1]).astype(np.int64)
+
+
+def _verify(metric: ModuleType, answers: Dataset, units: Units, options: ScoreOptions) -> list[str]:
+    """Validate every prediction that will be scored, before the first one is; their hashes.
+
+    Raises:
+        FaultError: one is faulty and the options say to stop.
+    """
+    used = np.flatnonzero(units.answers >= 0)
+    hashes: list[str] = []
+    arrow = answers.with_format("arrow")
+    size = rows_at_a_time(answers)
+    for first in range(0, len(used), size):
+        place = used[first : first + size]
+        table = arrow[units.answers[place].tolist()]
+        reading = table["pred_faults"].to_pylist() if "pred_faults" in table.column_names else [None] * len(place)
+        lists, fields = metric.read_answers(table)
+        for start, stop in parts(lists.bytes_a_row() / CHUNK_BYTES):
+            part = lists.slice(start, stop)
+            problems = part.problems()
+            for k in range(stop - start):
+                read = reading[start + k]
+                if options.stops and (k in problems or (read and FAULTS[read[0]["code"]].default == "stop")):
+                    code, text = (read[0]["code"], read[0]["text"]) if read else ("malformed_mask", problems[k][0])
+                    advice = "`check` lists all that is wrong"
+                    raise FaultError(code, units.names[place[start + k]], f"prediction, {text}; {advice}")
+            sound = np.array([k for k in range(stop - start) if k not in problems], np.int64)
+            chosen = part if len(sound) == stop - start else part.take(sound)
+            named = [{"key": units.names[place[start + k]], **fields[start + k]} for k in sound]
+            hashes += row_hashes(named, chosen.masks, chosen.groups)
+    return hashes
+
+
+class UnitScorer:
+    """The scorer over units, whose truth and predictions stand elsewhere; for `Dataset.map` over their numbers."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.benchmark, self.options, self.units = plan.benchmark, plan.options, plan.units
+        self.labels, self.answers = plan.labels.with_format("arrow"), plan.answers.with_format("arrow")
+        self.schema = plan.answers.features.arrow_schema
+
+    def __call__(self, batch: dict[str, list[int]]) -> pa.Table:
+        """Score rows of the units that the batch names in its column `unit`."""
+        metric, units, chosen = get_benchmark(self.benchmark).metric_module(), self.units, batch["unit"]
+        truth = self.labels[units.truth[chosen].tolist()]
+        sizes = units.begin[1:][chosen] - units.begin[:-1][chosen]
+        begin = np.concatenate([[0], np.cumsum(sizes)])
+        wanted = units.answers[np.arange(int(begin[-1])) + np.repeat(units.begin[:-1][chosen] - begin[:-1], sizes)]
+        there = np.flatnonzero(wanted >= 0)
+        found = self.answers[wanted[there].tolist()] if len(there) else None
+        place = np.full(len(wanted), -1)
+        place[there] = np.arange(len(there))
+        columns = {name: [values[i] for i in chosen] for name, values in units.columns.items()}
+        table = metric.attach(truth, found, place, begin, columns, self.schema, self.options)
+        if units.twice[chosen].any():
+            table = blame(table, units.twice[chosen])
+        with using_engine(self.options.engine, self.options.threads):
+            scored: pa.Table = metric.score_table(table, self.options)
+        return scored
