@@ -148,11 +148,11 @@ def as_text(result: Result) -> str:
 
 
 def plain(text: str) -> str:
-    """Text that a terminal only shows: line ends and control characters are spelled out.
+    r"""Text that a terminal only shows: line ends and control characters are spelled out.
 
     Example:
-        >>> plain("level_0/1\\n\\x1b[31m")
-        'level_0/1\\\\n\\\\x1b[31m'
+        >>> print(plain("level_0/1" + chr(10) + chr(27) + "[31m"))
+        level_0/1\n\x1b[31m
     """
     return text if text.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 

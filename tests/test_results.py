@@ -161,7 +161,7 @@ def test_damaged_files_are_refused_or_shown(tmp_path: Path, name: str, value: An
 def test_a_newer_schema_says_what_to_do(tmp_path: Path) -> None:
     path = tmp_path / "result.json"
     path.write_text(json.dumps({**result_of(draws=0).to_dict(), "schema_version": 2}))
-    with pytest.raises(bd.BenchError, match="newer.*update"):
+    with pytest.raises(bd.BenchError, match=r"newer.*update"):
         Result.load(path)
     with pytest.raises(bd.BenchError, match="can't be read"):
         Result.load(tmp_path / "absent.json")

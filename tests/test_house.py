@@ -1,0 +1,126 @@
+"""How the house is built: imports go down the floors only, files are short, public names are there and explained."""
+
+from __future__ import annotations
+
+import ast
+import doctest
+import importlib
+import inspect
+import os
+import pkgutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import bench_datasets
+
+ROOT = Path(bench_datasets.__file__).parent
+FILES = sorted(ROOT.rglob("*.py"))
+FLOORS = [
+    {"masks"},
+    {"builders", "predictions", "samples"},
+    {"metrics", "results", "results_view", "statistics", "published"},
+    {"hub", "report", "engines"},
+    {"cli", "__main__"},
+]
+BESIDE = {"faults", "benchmarks"}
+OPTIONAL = ("numba",)
+
+
+def floor_of(part: str) -> int | None:
+    return next((k for k, names in enumerate(FLOORS) if part in names), None)
+
+
+def imported(file: Path) -> list[str]:
+    """The parts of the package that a file imports, wherever in it."""
+    found = []
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        if isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{file.name}: line {node.lineno}: a relative import"
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        found += [name.split(".")[1] for name in names if name.startswith("bench_datasets.")]
+    return [part for part in found if (ROOT / part).is_dir() or (ROOT / f"{part}.py").is_file()]
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(ROOT)))
+def test_imports_go_down(file: Path) -> None:
+    own = file.relative_to(ROOT).parts[0].removesuffix(".py")
+    if own == "__init__":
+        return
+    if own in BESIDE:
+        assert set(imported(file)) <= {"faults"}
+        return
+    floor = floor_of(own)
+    assert floor is not None, f"{own} stands on no floor; give it one"
+    for part in imported(file):
+        assert part in BESIDE or ((below := floor_of(part)) is not None and below <= floor), f"{own} imports {part}"
+
+
+def test_files_are_short() -> None:
+    assert {str(file.relative_to(ROOT)): n for file in FILES if (n := len(file.read_text().splitlines())) > 400} == {}
+
+
+@pytest.mark.parametrize("name", bench_datasets.__all__)
+def test_public_names(name: str) -> None:
+    value = getattr(bench_datasets, name)
+    assert inspect.getdoc(value), f"{name} has no docstring"
+    assert name in dir(bench_datasets)
+    if inspect.isfunction(value):
+        assert "return" in value.__annotations__
+
+
+def test_names_that_are_not_there() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        bench_datasets.nothing  # noqa: B018
+    assert bench_datasets.__all__ == sorted(bench_datasets.__all__)
+    assert set(bench_datasets._HOMES) == set(bench_datasets.__all__)
+
+
+def modules() -> list[str]:
+    names = [info.name for info in pkgutil.walk_packages([str(ROOT)], "bench_datasets.")]
+    return ["bench_datasets", *(name for name in names if not name.endswith(".__main__"))]
+
+
+@pytest.mark.parametrize("name", modules())
+def test_examples_run(name: str) -> None:
+    try:
+        module = importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name in OPTIONAL:
+            pytest.skip(f"{error.name} is not installed")
+        raise
+    assert module.__doc__ or name.endswith("modules"), f"{name} has no docstring"
+    failed, _ = doctest.testmod(module)
+    assert failed == 0
+
+
+LIGHT = """
+import socket, sys
+def refuse(*args, **kwargs):
+    raise AssertionError("network")
+socket.socket.connect = refuse
+socket.create_connection = socket.getaddrinfo = refuse
+import bench_datasets
+heavy = {"pycocotools", "scipy", "evaluate", "numba", "PIL", "rich", "typer", "torch", "matplotlib"}
+print(sorted(heavy & {name.partition(".")[0] for name in sys.modules}))
+from datasets import get_dataset_config_names
+assert "sample" in get_dataset_config_names("pbench")
+"""
+
+
+def test_importing_is_light_and_needs_no_network(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", LIGHT],
+        env={**os.environ, "PYTHONPATH": str(ROOT.parent), "HF_HOME": str(tmp_path)},
+        capture_output=True, text=True, timeout=120, check=False, cwd=tmp_path,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert done.stdout.splitlines()[0] == "[]"
+    alone = subprocess.run(
+        [sys.executable, "-c", "import datasets, sys; print('PIL' in sys.modules, 'scipy' in sys.modules)"],
+        capture_output=True, text=True, timeout=120, check=True, cwd=tmp_path,
+    )  # fmt: skip
+    assert alone.stdout.split() == ["False", "False"], "what `datasets` itself imports is not ours to refuse"
