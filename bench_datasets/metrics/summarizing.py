@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 from datasets import Dataset, IterableDataset
 
+from bench_datasets import __version__
 from bench_datasets.benchmarks import get_benchmark
 from bench_datasets.faults import BenchError
 from bench_datasets.metrics.hashes import content_hash
@@ -25,10 +26,7 @@ DEFAULT_K = (20, 50, 100)
 EXAMPLES = 5
 """Keys that are named with each fault."""
 
-PACKAGES = {
-    "bench_datasets": "bench-datasets", "datasets": "datasets", "numpy": "numpy", "scipy": "scipy",
-    "pyarrow": "pyarrow", "pycocotools": "pycocotools",
-}  # fmt: skip
+PACKAGES = ("datasets", "numpy", "scipy", "pyarrow", "pycocotools")
 
 
 def summarize(
@@ -90,7 +88,7 @@ def summarize(
         "on_fault": None,
         **origin.get("settings", {}),
         "k": list(k) if ranked else None,
-        "boundary": False,
+        "boundary": any(name.startswith("boundary_") for name in table.column_names),
         "thresholds": None if thresholds is None else [float(t) for t in thresholds],
     }
     more = {"k": tuple(k)} if ranked else {}
@@ -117,7 +115,7 @@ def summarize(
         metrics=metrics,
         slices=slices,
         faults=_faults(table, origin.get("faults", {})),
-        packages={name: _version(package) for name, package in PACKAGES.items()},
+        packages={"bench_datasets": __version__, **{name: _version(name) for name in PACKAGES}},
         created=datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
         headline=entry.headline.get(chosen.name),
     )  # fmt: skip
