@@ -10,7 +10,7 @@ dictionary with
 
     subject track     `subject_id`, `subject`, `subject_track` or `sub`
     object track      `object_id`, `object`, `object_track` or `obj`
-    predicate         `predicate`, `predicate_id`, `relation` or `rel`: a name, or an index into the vocabulary's relations
+    predicate         `predicate`, `predicate_id`, `relation` or `rel`: a name, or an index into `--vocabulary`
     score             `score`, `confidence` or `prob`
     spans             `spans`, `span`, `relation_span` or `frames`: [[first, last], ...] (0-based, both ends in), or one
                       0 or 1 a frame
