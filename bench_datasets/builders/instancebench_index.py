@@ -91,5 +91,5 @@ def _donors(
 
 
 def _target(tces: Tces) -> dict[str, Any] | None:
-    candidates = sound_candidates(tces)
+    (candidates,) = sound_candidates([tces])
     return None if candidates.target < 0 else candidates.masks[candidates.target]

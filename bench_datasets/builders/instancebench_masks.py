@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
+from itertools import islice
 from typing import Any, NamedTuple
 
 from bench_datasets.builders.instancebench_lines import Tces
@@ -27,41 +30,83 @@ class Candidates(NamedTuple):
     faults: dict[str, str]
 
 
-def sound_candidates(tces: Tces) -> Candidates:
-    """Check a set's candidates.
+class _Read(NamedTuple):
+    """One candidate's mask as it was read.
+
+    Attributes:
+        mask: `{"size", "counts"}`, None where it is unsound.
+        area: its pixels.
+        wrong: what is wrong with it; empty where nothing is.
+    """
+
+    mask: dict[str, Any] | None
+    area: int
+    wrong: str
+
+
+def sound_candidates(sets: Sequence[Tces]) -> list[Candidates]:
+    """Check the candidates of some sets.
 
     Left out are candidates without a valid mask or with an empty one (`candidate_without_mask`) and those of another
     size than the image (`size_mismatch`). An empty target stays (`target_empty`).
 
+    Args:
+        sets: n sets; the masks of those of one image size are read in one go.
+
+    Returns:
+        n sets of candidates.
+
     Raises:
-        BenchError: two candidates have one id.
+        BenchError: two candidates of a set have one id.
     """
-    given = tces.candidates
-    _unique([candidate.instance_id for candidate in given], tces)
-    parsed, wrong = parse_masks([candidate.segmentation for candidate in given], height=tces.height, width=tces.width)
-    sound = [i for i in range(len(given)) if i not in wrong]
+    by_size: dict[tuple[int, int], list[int]] = {}
+    for k, tces in enumerate(sets):
+        _unique([candidate.instance_id for candidate in tces.candidates], tces)
+        by_size.setdefault((tces.height, tces.width), []).append(k)
+    found: dict[int, Candidates] = {}
+    for (height, width), members in by_size.items():
+        values = [candidate.segmentation for k in members for candidate in sets[k].candidates]
+        read = iter(_read(values, height, width))
+        for k in members:
+            found[k] = _checked(sets[k], list(islice(read, len(sets[k].candidates))))
+    return [found[k] for k in range(len(sets))]
+
+
+def _read(values: Sequence[object], height: int, width: int) -> list[_Read]:
+    parsed, wrong = parse_masks(values, height=height, width=width)
+    sound = [i for i in range(len(values)) if i not in wrong]
+    areas = [0] * len(values)
+    if sound:
+        column = MaskColumn.from_arrow(parsed.take(sound) if wrong else parsed)
+        for i, area in zip(sound, column.areas().tolist(), strict=True):
+            areas[i] = area
     masks = parsed.to_pylist()
-    areas = dict(zip(sound, MaskColumn.from_arrow(parsed.take(sound)).areas().tolist(), strict=True)) if sound else {}
+    return [_Read(masks[i], areas[i], wrong.get(i, "")) for i in range(len(values))]
+
+
+def _checked(tces: Tces, read: Sequence[_Read]) -> Candidates:
+    """One set's candidates, whose masks have been read."""
     without, sizes, crowds = list[str](), list[str](), list[str]()
-    kept: list[int] = []
-    target = -1
-    empty = False
-    for i, candidate in enumerate(given):
+    kept = Candidates([], [], [], -1, {})
+    target, empty = -1, False
+    for candidate, (mask, area, wrong) in zip(tces.candidates, read, strict=True):
         name, is_target = candidate.instance_id, candidate.instance_id == tces.target
-        if i in wrong:
-            without.append(f"{name}: {wrong[i]}")
-        elif tuple(masks[i]["size"]) != (tces.height, tces.width):
-            height, width = masks[i]["size"]
+        if mask is None:
+            without.append(f"{name}: {wrong}")
+        elif tuple(mask["size"]) != (tces.height, tces.width):
+            height, width = mask["size"]
             sizes.append(f"{name}: {height} x {width} where {tces.height} x {tces.width} was expected")
-        elif areas[i] == 0 and not is_target:
+        elif area == 0 and not is_target:
             without.append(f"{name}: the mask is empty")
         else:
             if candidate.iscrowd:
                 crowds.append(name)
             elif is_target:
-                target, empty = len(kept), areas[i] == 0
-            kept.append(i)
-    faults: dict[str, str] = {}
+                target, empty = len(kept.ids), area == 0
+            kept.ids.append(name)
+            kept.masks.append(mask)
+            kept.crowds.append(candidate.iscrowd)
+    faults = kept.faults
     if target < 0:
         faults["target_missing"] = _why_missing(tces)
     if empty:
@@ -70,13 +115,7 @@ def sound_candidates(tces: Tces) -> Candidates:
         if found:
             more = f" and {len(found) - 3} more" if len(found) > 3 else ""
             faults[code] = "candidates " + "; ".join(found[:3]) + more
-    return Candidates(
-        [given[i].instance_id for i in kept],
-        [masks[i] for i in kept],
-        [given[i].iscrowd for i in kept],
-        target,
-        faults,
-    )
+    return kept._replace(target=target)
 
 
 def _why_missing(tces: Tces) -> str:
@@ -91,7 +130,7 @@ def _why_missing(tces: Tces) -> str:
 
 def _unique(ids: list[str], tces: Tces) -> None:
     if len(set(ids)) < len(ids):
-        twice = next(name for i, name in enumerate(ids) if name in ids[:i])
+        twice = Counter(ids).most_common(1)[0][0]
         raise BenchError(
             f"{tces.place}: field 'candidates': expected instance ids that differ, found {twice!r} twice in "
             f"{tces.tces_id!r}; remove one of the two"

@@ -82,8 +82,7 @@ def truth_table(
     """
     rows: list[dict[str, Any]] = []
     faults: list[Fault] = []
-    for tces in sets:
-        candidates = sound_candidates(tces)
+    for tces, candidates in zip(sets, sound_candidates(sets), strict=True):
         noted = candidates.faults
         expressions = [_expression(expression, index, tces, noted) for expression in tces.expressions]
         _note_roles(tces, index, noted)
