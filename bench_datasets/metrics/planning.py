@@ -22,6 +22,7 @@ from bench_datasets.metrics.masklists import CHUNK_BYTES, parts
 from bench_datasets.metrics.options import ScoreOptions
 from bench_datasets.metrics.provenance import with_provenance
 from bench_datasets.metrics.units import Units, blame
+from bench_datasets.predictions import read_predictions
 from bench_datasets.predictions.store import Spool
 
 BATCH_ROWS = 64
@@ -128,6 +129,8 @@ def make_plan(
         choices["level"] = str(truth.split)
     options = ScoreOptions(chosen.name, **choices)
     source = provenance(truth)
+    if "pred_faults" not in predictions.column_names:  # a Dataset of one's own, with the columns that matter alone
+        predictions = read_predictions(benchmark, predictions)
     labels = _labels(truth, metric)
     if not len(labels):
         raise BenchError("truth: expected rows, found none")

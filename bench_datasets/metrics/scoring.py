@@ -104,7 +104,7 @@ def map_score(
     function = scorer(
         benchmark, protocol, missing=missing, on_fault=on_fault, level=level, engine=engine, threads=threads
     )
-    columns = dataset.column_names
+    columns = dataset.column_names or list(next(iter(dataset), ()))  # a stream may not know them before its rows
     features = score_features(benchmark, protocol)
     if isinstance(dataset, IterableDataset):
         if num_proc is not None:
@@ -139,7 +139,7 @@ def score(
     Args:
         benchmark: its name.
         truth: rows as the builder gives them, or the source's own.
-        predictions: what `read_predictions` gives, or a Dataset of those columns.
+        predictions: what `read_predictions` gives, or a Dataset of one's own, which is read as that reads it.
         protocol: a protocol's name; the benchmark's default for `None`.
         missing: `error`, or `empty` to count a row without prediction as an answer without masks.
         on_fault: `stop`, or `skip-and-report` to leave a faulty row out and count it.

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from datasets import Dataset
+from datasets import Dataset, IterableDataset
 
 import bench_datasets as bd
 
 from .dense_pbench import Row
-from .pbench_rows import JOINED, TRUTH, encode, joined, line, predictions_of, truth_of, values
+from .pbench_rows import JOINED, TRUTH, encode, joined, line, predictions_of, same, truth_of, values
 
 A, B = line((0, 10)), line((50, 70))
 BROKEN = {"size": [1, 100], "counts": "d0n0bQ"}
@@ -213,3 +213,41 @@ def test_a_hidden_mask_behind_a_null_row_is_not_read() -> None:
     scores = bd.scorer("pbench", missing="empty")(table)
     assert scores["raw_count"].to_pylist() == [1, 0, 1]
     assert np.sum(scores["skipped"].to_pylist()) == 0
+
+
+@pytest.mark.parametrize("names", [("key",), ("id",), ("id", "split")])
+def test_predictions_may_be_a_dataset_of_ones_own(tmp_path: Path, names: tuple[str, ...]) -> None:
+    rows = [
+        {
+            "key": f"{row.level}/{row.id}",
+            "id": row.id,
+            "split": row.level,
+            "pred_masks": list(map(encode, row.predicted)),
+        }
+        for row in ROWS
+    ]
+    own = Dataset.from_list([{name: row[name] for name in (*names, "pred_masks")} for row in rows])
+    found = bd.summarize("pbench", bd.score("pbench", truth_of(ROWS), own), draws=0)
+    read = bd.summarize("pbench", bd.score("pbench", truth_of(ROWS), predictions_of(ROWS, tmp_path)), draws=0)
+    assert same(values(found), values(read))
+    assert found.predictions == read.predictions
+
+
+def test_rows_in_any_format() -> None:
+    """Streams that do not know their columns, and arrays in place of lists."""
+    plain = bd.map_score(joined(ROWS), "pbench")
+    stream = IterableDataset.from_generator(lambda: iter(joined(ROWS).to_list()))
+    scored = list(bd.map_score(stream, "pbench"))
+    assert set(scored[0]) == set(plain.column_names)
+    assert scored == plain.to_list()
+    arrays = joined(ROWS).with_format("numpy")
+    options = {"batched": True, "remove_columns": arrays.column_names, "features": bd.score_features("pbench")}
+    assert arrays.map(bd.scorer("pbench"), **options).with_format(None)[:] == plain[:]
+    assert bd.map_score(arrays, "pbench")[:] == plain[:]
+
+
+def test_rows_without_a_name_or_a_level() -> None:
+    columns = {"id": [1], "level": ["level_0"], "masks": [[encode(A)]], "pred_masks": [[encode(A)]]}
+    for wrong, words in (({"id": [None]}, "id"), ({"level": [True]}, "level"), ({"level": [6]}, "level")):
+        with pytest.raises(bd.BenchError, match=words):
+            bd.scorer("pbench")({**columns, **wrong})

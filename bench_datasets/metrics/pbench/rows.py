@@ -95,12 +95,14 @@ def read_rows(batch: pa.Table | Mapping[str, Any], level: str | None, *, predict
         found = column(name)
         if found is None:
             return [default] * n
-        return found.to_pylist() if isinstance(found, (pa.Array, pa.ChunkedArray)) else list(found)
+        if isinstance(found, (pa.Array, pa.ChunkedArray)):
+            return found.to_pylist()
+        return found.tolist() if isinstance(found, np.ndarray) else list(found)
 
     n = len(column("masks"))
     ids = values("id")
     levels = [_level(value, level) for value in values("level")]
-    keys = [key or f"{name}/{row}" for key, name, row in zip(values("key"), levels, ids, strict=True)]
+    keys = [key or _key(name, row) for key, name, row in zip(values("key"), levels, ids, strict=True)]
     texts = values("expression")
     labels = [
         {"expression": text, "id": row, "level": name} for text, row, name in zip(texts, ids, levels, strict=True)
@@ -109,7 +111,8 @@ def read_rows(batch: pa.Table | Mapping[str, Any], level: str | None, *, predict
     true = read_mask_lists(column("masks"))
     predicted = read_mask_lists(column("pred_masks") if predictions else [None] * n)
     return Rows(
-        keys, levels, labels, clusters, [list(codes or []) for codes in values("faults")], true, predicted,
+        keys, levels, labels, clusters,
+        [[] if codes is None else list(codes) for codes in values("faults")], true, predicted,
         [_centers(value) for value in values("pred_centers")],
         [[(fault["code"], fault["text"]) for fault in found or []] for found in values("pred_faults")],
     )  # fmt: skip
@@ -136,7 +139,7 @@ def row_names(
     given = table["level"].to_pylist() if "level" in table.column_names else [None] * len(ids)
     levels = [_level(value, level) for value in given]
     keys = table["key"].to_pylist() if "key" in table.column_names else [None] * len(ids)
-    return [key or f"{name}/{row}" for key, name, row in zip(keys, levels, ids, strict=True)], ids, levels
+    return [key or _key(name, row) for key, name, row in zip(keys, levels, ids, strict=True)], ids, levels
 
 
 def prediction_faults(rows: Rows, row: int, problems: Mapping[int, list[str]], missing: str) -> list[Fault]:
@@ -160,10 +163,18 @@ def prediction_faults(rows: Rows, row: int, problems: Mapping[int, list[str]], m
     return found
 
 
+def _key(level: str, number: int | None) -> str:
+    if number is None:
+        raise BenchError(
+            "pbench rows: expected an integer as id of every row, found null; give each row an id or a key"
+        )
+    return f"{level}/{number}"
+
+
 def _level(value: object, given: str | None) -> str:
     if value is None:
         value = given
-    if isinstance(value, (int, np.integer)) and 0 <= int(value) < len(PBENCH_LEVELS):
+    if isinstance(value, (int, np.integer)) and not isinstance(value, bool) and 0 <= value < len(PBENCH_LEVELS):
         return PBENCH_LEVELS[int(value)]
     if value in PBENCH_LEVELS:
         return str(value)
