@@ -21,7 +21,7 @@ from bench import obvious, synthetic
 from bench.clock import alternate, ratio, seconds
 from bench_datasets import masks
 from bench_datasets.benchmarks import PBENCH_LEVELS
-from bench_datasets.metrics import scoring
+from bench_datasets.metrics import planning
 from bench_datasets.metrics.pbench import score as row_scoring
 
 TRUTH = Features(
@@ -133,12 +133,12 @@ def _summed_up(scores: Dataset) -> dict[str, float]:
 
 def _without_hashes(rows: Rows, engine: str) -> Dataset:
     """The same scoring with empty row hashes, to tell what they cost."""
-    saved = scoring.row_hashes, row_scoring.row_hashes
-    scoring.row_hashes = row_scoring.row_hashes = lambda fields, *_: [""] * len(fields)
+    saved = planning.row_hashes, row_scoring.row_hashes
+    planning.row_hashes = row_scoring.row_hashes = lambda fields, *_: [""] * len(fields)
     try:
         return _score(rows, engine)
     finally:
-        scoring.row_hashes, row_scoring.row_hashes = saved
+        planning.row_hashes, row_scoring.row_hashes = saved
 
 
 # ---------------------------------------------------------------------- memory

@@ -67,6 +67,15 @@ class TestObviousLoop:
         assert ours == pytest.approx(theirs, abs=1e-12)
 
 
+def test_hashes_are_left_out_and_back_again() -> None:
+    rows = suite_pbench.make_rows(4, 2, 0.01, ("level_0",))
+    without = suite_pbench._without_hashes(rows, "pycocotools")
+    with_them = suite_pbench._score(rows, "pycocotools")
+    assert set(without["row_sha256"]) == {""}
+    assert all(len(value) == 64 for value in with_them["row_sha256"])
+    assert without["matched_intersection"][:] == with_them["matched_intersection"][:]
+
+
 def test_rows_are_multiplied_under_other_keys() -> None:
     rows = suite_pbench.make_rows(4, 2, 0.01, ("level_0", "level_3"))
     truth, answers = suite_pbench._grown(rows.truth, 10), suite_pbench._grown(rows.answers, 10)
