@@ -97,7 +97,7 @@ def read_rows(batch: pa.Table | Mapping[str, Any], level: str | None, *, predict
             return [default] * n
         if isinstance(found, (pa.Array, pa.ChunkedArray)):
             return found.to_pylist()
-        return found.tolist() if isinstance(found, np.ndarray) else list(found)
+        return list(found.tolist() if isinstance(found, np.ndarray) else found)
 
     n = len(column("masks"))
     ids = values("id")
