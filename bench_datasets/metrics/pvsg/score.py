@@ -70,7 +70,7 @@ def _score_row(row: Row, options: ScoreOptions) -> dict[str, Any]:
     if not faults:
         prediction, wrong, found = read_prediction(row)
         faults = [Fault(code, row.key, f"prediction, {text}; `check` lists all that is wrong") for code, text in wrong]
-        noted |= {code for code, _ in found} | {code for code, _ in row.reading}
+        noted |= set() if wrong else {code for code, _ in (*found, *row.reading)}
     if faults and options.stops:
         raise FaultError(*faults[0])
     result["faults"] = sorted(noted | {fault.code for fault in faults})
