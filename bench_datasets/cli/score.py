@@ -45,6 +45,9 @@ def score(
         int, typer.Option("--draws", metavar="N", min=0, help="Bootstrap draws; 0 for no intervals.")
     ] = 10_000,
     seed: Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Of the bootstrap.")] = 0,
+    boundary: Annotated[
+        bool, typer.Option("--boundary", help="Compare outlines too: boundary IoU and boundary F.")
+    ] = False,
     num_proc: Annotated[
         int | None, typer.Option("--num-proc", metavar="N", min=1, help="Processes to score with.")
     ] = None,
@@ -73,7 +76,9 @@ def score(
     with working("reading the truth"):
         truth, answers = part_of(benchmark, answers, data, wanted, level, limit, columns, stream=stream)
     with progress():
-        scores = scoring.score(benchmark, truth, answers, chosen, missing=missing, on_fault=on_fault, num_proc=num_proc)
+        scores = scoring.score(
+            benchmark, truth, answers, chosen, missing=missing, on_fault=on_fault, boundary=boundary, num_proc=num_proc
+        )
     with working("summing up"):
         result = summarize(benchmark, scores, by=sliced, draws=draws, seed=seed)
     files = write_run(scores, result, folder) if folder is not None else ()

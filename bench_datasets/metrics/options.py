@@ -24,6 +24,7 @@ class ScoreOptions:
         threads: how many the numba engine may use in each process.
         oracle: PVSG: `tubes` scores the truth's tubes with the predicted relations, `relations` the predicted tubes
             with the truth's relations.
+        boundary: whether outlines are compared too (boundary IoU, boundary F), in further columns.
 
     Raises:
         BenchError: a choice is none of those.
@@ -36,6 +37,7 @@ class ScoreOptions:
     engine: str | None = None
     threads: int = 1
     oracle: str | None = None
+    boundary: bool = False
 
     def __post_init__(self) -> None:
         for name, value, allowed in (("missing", self.missing, MISSING), ("on_fault", self.on_fault, ON_FAULT)):

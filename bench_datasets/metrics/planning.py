@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from types import ModuleType
@@ -27,6 +28,9 @@ from bench_datasets.predictions.store import Spool
 
 BATCH_ROWS = 64
 """Rows that are taken up at a time; the scoring cuts them further by bytes."""
+
+MOST_ROWS, LIGHT_BYTES = 1024, 1 << 21
+"""More rows than that are taken up at a time where they are light: as many as these bytes hold."""
 
 BATCH_BYTES = 1 << 24
 """Bytes that are taken up at a time, going by the average row."""
@@ -63,8 +67,7 @@ class Plan:
     @property
     def features(self) -> Features:
         """Of the score table."""
-        found: Features = self.metric.features()
-        return found
+        return table_features(self.benchmark, boundary=self.options.boundary)
 
     def score(self, units: Sequence[int], num_proc: int | None = None, *, quiet: bool = False) -> pa.Table:
         """Score some units.
@@ -128,6 +131,7 @@ def make_plan(
     if choices.get("level") is None and str(truth.split) in get_benchmark(benchmark).source.rows:
         choices["level"] = str(truth.split)
     options = ScoreOptions(chosen.name, **choices)
+    table_features(benchmark, boundary=options.boundary)
     source = provenance(truth)
     if "pred_faults" not in predictions.column_names:  # a Dataset of one's own, with the columns that matter alone
         predictions = read_predictions(benchmark, predictions)
@@ -197,10 +201,24 @@ def _labels(truth: Dataset | IterableDataset, metric: ModuleType) -> Dataset:
     return spool.dataset(stream.features or Features.from_arrow_schema(table.schema))
 
 
+def table_features(benchmark: str, *, boundary: bool = False) -> Features:
+    """The `Features` of a benchmark's score table.
+
+    Raises:
+        BenchError: there are no boundary columns.
+    """
+    features = get_benchmark(benchmark).metric_module().features
+    if boundary and "boundary" not in inspect.signature(features).parameters:
+        raise BenchError(f"boundary: {benchmark} compares no outlines; leave it out")
+    found: Features = features(boundary=True) if boundary else features()
+    return found
+
+
 def rows_at_a_time(*datasets: Dataset) -> int:
     """How many rows to take up at a time, so that an average lot stays within `BATCH_BYTES`."""
-    average = sum(data.data.nbytes / max(len(data.data), 1) for data in datasets)
-    return max(1, min(BATCH_ROWS, int(BATCH_BYTES / max(average, 1))))
+    average = max(sum(data.data.nbytes / max(len(data.data), 1) for data in datasets), 1)
+    most = min(MOST_ROWS, max(BATCH_ROWS, int(LIGHT_BYTES / average)))
+    return max(1, min(most, int(BATCH_BYTES / average)))
 
 
 def sort_order(table: pa.Table, columns: Sequence[str]) -> NDArray[np.int64]:

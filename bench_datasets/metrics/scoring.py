@@ -13,7 +13,7 @@ from bench_datasets.benchmarks import get_benchmark
 from bench_datasets.faults import BenchError
 from bench_datasets.masks import using_engine
 from bench_datasets.metrics.options import ScoreOptions
-from bench_datasets.metrics.planning import BATCH_ROWS, make_plan
+from bench_datasets.metrics.planning import BATCH_ROWS, make_plan, table_features
 
 
 class Scorer:
@@ -40,6 +40,7 @@ def scorer(
     missing: str = "error",
     on_fault: str = "stop",
     level: str | None = None,
+    boundary: bool = False,
     engine: str | None = None,
     threads: int = 1,
 ) -> Scorer:
@@ -51,6 +52,7 @@ def scorer(
         missing: `error`, or `empty` to count a row without prediction as an answer without masks.
         on_fault: `stop`, or `skip-and-report` to leave a faulty row out and count it.
         level: PBench: the level of rows without a `level` column (the source's rows, split by split).
+        boundary: whether to compare outlines too (boundary IoU, boundary F), in further columns.
         engine: what computes with the masks, `numba` or `pycocotools`; the fastest there is for `None`. The numbers
             are the same.
         threads: how many the numba engine may use in each process.
@@ -68,15 +70,23 @@ def scorer(
         ('level_0/7', [5])
     """
     chosen = _metric(benchmark).get_protocol(protocol).name
-    return Scorer(benchmark, ScoreOptions(chosen, missing, on_fault, level, engine, threads))
+    table_features(benchmark, boundary=boundary)
+    return Scorer(benchmark, ScoreOptions(chosen, missing, on_fault, level, engine, threads, boundary=boundary))
 
 
-def score_features(benchmark: str, protocol: str | None = None) -> Features:
-    """The score table's `Features`; to be given to `map`, which would otherwise guess them from the first rows."""
-    metric = _metric(benchmark)
-    metric.get_protocol(protocol)
-    result: Features = metric.features()
-    return result
+def score_features(benchmark: str, protocol: str | None = None, *, boundary: bool = False) -> Features:
+    """The score table's `Features`; to be given to `map`, which would otherwise guess them from the first rows.
+
+    Args:
+        benchmark: its name.
+        protocol: a protocol's name; all of a benchmark's give the same columns.
+        boundary: whether the columns of the option `boundary` are among them.
+
+    Raises:
+        BenchError: the benchmark or the protocol is unknown, or compares no outlines.
+    """
+    _metric(benchmark).get_protocol(protocol)
+    return table_features(benchmark, boundary=boundary)
 
 
 def map_score(
@@ -87,6 +97,7 @@ def map_score(
     missing: str = "error",
     on_fault: str = "stop",
     level: str | None = None,
+    boundary: bool = False,
     num_proc: int | None = None,
     engine: str | None = None,
     threads: int = 1,
@@ -102,10 +113,11 @@ def map_score(
     if level is None and str(dataset.split) in get_benchmark(benchmark).source.rows:
         level = str(dataset.split)
     function = scorer(
-        benchmark, protocol, missing=missing, on_fault=on_fault, level=level, engine=engine, threads=threads
-    )
+        benchmark, protocol, missing=missing, on_fault=on_fault, level=level, boundary=boundary, engine=engine,
+        threads=threads,
+    )  # fmt: skip
     columns = dataset.column_names or list(next(iter(dataset), ()))  # a stream may not know them before its rows
-    features = score_features(benchmark, protocol)
+    features = score_features(benchmark, protocol, boundary=boundary)
     if isinstance(dataset, IterableDataset):
         if num_proc is not None:
             raise BenchError("num_proc: a streaming dataset is scored in one process; leave it out")
@@ -125,6 +137,7 @@ def score(
     missing: str = "error",
     on_fault: str = "stop",
     level: str | None = None,
+    boundary: bool = False,
     num_proc: int | None = None,
     engine: str | None = None,
     threads: int = 1,
@@ -144,6 +157,7 @@ def score(
         missing: `error`, or `empty` to count a row without prediction as an answer without masks.
         on_fault: `stop`, or `skip-and-report` to leave a faulty row out and count it.
         level: PBench: the level of rows without a `level` column; by default the truth's split.
+        boundary: whether to compare outlines too (boundary IoU, boundary F), in further columns.
         num_proc: processes; 1 for `None`.
         engine: what computes with the masks, `numba` or `pycocotools`; the fastest there is for `None`. The numbers
             are the same.
@@ -159,8 +173,8 @@ def score(
         BenchError: a choice or a column is wrong.
     """
     plan = make_plan(
-        benchmark, truth, predictions, protocol, missing=missing, on_fault=on_fault, level=level, engine=engine,
-        threads=threads, oracle=oracle, whole=whole,
+        benchmark, truth, predictions, protocol, missing=missing, on_fault=on_fault, level=level, boundary=boundary,
+        engine=engine, threads=threads, oracle=oracle, whole=whole,
     )  # fmt: skip
     return plan.finish(plan.score(range(len(plan.units)), num_proc))
 

@@ -38,7 +38,22 @@ SCORE_COLUMNS: dict[str, tuple[object, str]] = {
 }
 """Feature and meaning of every column; the lists by position are null where the order of generation is not known."""
 
+BOUNDARY_COLUMNS: dict[str, tuple[object, str]] = {
+    "boundary_intersection": (
+        Value("int64"),
+        "pixels shared by the boundary region of the union of the scored predictions and that of the truth's union",
+    ),
+    "boundary_union": (Value("int64"), "pixels that are in one of these two boundary regions at least"),
+    "contour_predicted_hit": (Value("int64"), "contour pixels of the predictions' union near the truth's contour"),
+    "contour_predicted": (Value("int64"), "contour pixels of the union of the scored predictions"),
+    "contour_true_hit": (Value("int64"), "contour pixels of the truth's union near the predictions' contour"),
+    "contour_true": (Value("int64"), "contour pixels of the union of the truth"),
+}
+"""Further columns where the option `boundary` asks for them; `masks.boundary_pairs` says what a region and a contour
+are, and what is near."""
 
-def features() -> Features:
-    """The score table's `Features`."""
-    return Features({name: feature for name, (feature, _) in SCORE_COLUMNS.items()})
+
+def features(boundary: bool = False) -> Features:
+    """The score table's `Features`, with the columns of the option `boundary` or without."""
+    columns = {**SCORE_COLUMNS, **(BOUNDARY_COLUMNS if boundary else {})}
+    return Features({name: feature for name, (feature, _) in columns.items()})

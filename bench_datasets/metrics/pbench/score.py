@@ -23,6 +23,7 @@ from bench_datasets.metrics.hashes import row_hashes
 from bench_datasets.metrics.masklists import CHUNK_BYTES, parts
 from bench_datasets.metrics.matching import assign
 from bench_datasets.metrics.options import ScoreOptions
+from bench_datasets.metrics.pbench.boundary import measure_boundaries
 from bench_datasets.metrics.pbench.columns import features
 from bench_datasets.metrics.pbench.protocol import Protocol, get_protocol
 from bench_datasets.metrics.pbench.rows import Rows, prediction_faults, read_rows
@@ -48,7 +49,8 @@ def score_table(batch: pa.Table | Mapping[str, Any], options: ScoreOptions) -> p
         options: how; the protocol, and what to do about faults.
 
     Returns:
-        One score row a row of the batch, in the batch's order, with the columns of `SCORE_COLUMNS`.
+        One score row a row of the batch, in the batch's order, with the columns of `SCORE_COLUMNS` (and of
+        `BOUNDARY_COLUMNS`, if the options ask for them).
 
     Raises:
         FaultError: a row has a fault and the options say to stop.
@@ -56,7 +58,7 @@ def score_table(batch: pa.Table | Mapping[str, Any], options: ScoreOptions) -> p
     """
     protocol = get_protocol(options.protocol)
     rows = read_rows(batch, options.level)
-    schema = features().arrow_schema
+    schema = features(options.boundary).arrow_schema
     parts = [_score_chunk(chunk, protocol, options) for chunk in _chunks(rows)]
     columns = {name: [value for part in parts for value in part[name]] for name in schema.names}
     return pa.Table.from_pydict(columns, schema=schema.remove_metadata())
@@ -84,7 +86,7 @@ def _score_chunk(rows: Rows, protocol: Protocol, options: ScoreOptions) -> dict[
         "faults": [sorted({*rows.noted[i], *(fault.code for fault in faults.get(i, ()))}) for i in range(len(rows))],
         "skipped": [i in faults for i in range(len(rows))],
     }
-    measured = _measure(rows if len(good) == len(rows) else rows.take(good), protocol)
+    measured = _measure(rows if len(good) == len(rows) else rows.take(good), protocol, boundary=options.boundary)
     place = {int(row): k for k, row in enumerate(good)}
     for name, (values, default) in measured.items():
         columns[name] = [values[place[i]] if i in place else default for i in range(len(rows))]
@@ -148,7 +150,7 @@ def _own_size(rows: Rows, i: int) -> list[Fault]:
     return [Fault("size_mismatch", rows.keys[i], text)]
 
 
-def _measure(rows: Rows, protocol: Protocol) -> dict[str, tuple[list[Any], Any]]:
+def _measure(rows: Rows, protocol: Protocol, *, boundary: bool) -> dict[str, tuple[list[Any], Any]]:
     """Every integer of sound rows: by column, the values and what stands for a skipped row."""
     n = len(rows)
     true, true_row = rows.true.masks, rows.true.row_of
@@ -167,7 +169,9 @@ def _measure(rows: Rows, protocol: Protocol) -> dict[str, tuple[list[Any], Any]]
         compared if protocol.without_truth == "left_out" or protocol.row_score == "f1" else np.ones(len(row), np.bool_)
     )
     in_union = in_union & clean
-    pixels = union_overlaps(n, (predicted, np.where(in_union, row, -1)), (true, true_row))
+    united = np.where(in_union, row, -1)
+    pixels = union_overlaps(n, (predicted, united), (true, true_row))
+    outlines = measure_boundaries(n, predicted, united, true, true_row) if boundary else {}
 
     shared = group_intersections(predicted, groups, true, rows.true.groups)
     predicted_area, true_area = predicted.areas(), true.areas()
@@ -205,6 +209,7 @@ def _measure(rows: Rows, protocol: Protocol) -> dict[str, tuple[list[Any], Any]]
         "union_true": (pixels[2].tolist(), 0),
         "duplicates": (found["duplicates"], 0),
         **{name: (found[name], None) for name in POSITIONS},
+        **{name: (values, 0) for name, values in outlines.items()},
     }
 
 

@@ -13,6 +13,7 @@ from bench_datasets.benchmarks import PBENCH_LEVELS
 from bench_datasets.faults import BenchError
 from bench_datasets.masks import list_offsets, list_values, quotient
 from bench_datasets.metrics.matching import IOU_GRID
+from bench_datasets.metrics.pbench.columns import BOUNDARY_COLUMNS
 from bench_datasets.metrics.pbench.protocol import Protocol
 from bench_datasets.statistics import Floats, Statistic
 
@@ -44,6 +45,7 @@ class Scores:
         counted: `(n,) bool`, the rows that the protocol's aggregate takes in.
         shared, left, right: pixels of the unions: shared, predicted, true.
         duplicates: as in the table.
+        outlines: the columns of `BOUNDARY_COLUMNS` `(n, 6)`, or `None` for rows scored without that option.
     """
 
     levels: NDArray[np.str_]
@@ -59,6 +61,7 @@ class Scores:
     left: NDArray[np.int64]
     right: NDArray[np.int64]
     duplicates: NDArray[np.int64]
+    outlines: NDArray[np.int64] | None = None
 
 
 def read_scores(table: pa.Table, protocol: Protocol, thresholds: Sequence[float] | None = None) -> Scores:
@@ -97,7 +100,7 @@ def read_scores(table: pa.Table, protocol: Protocol, thresholds: Sequence[float]
         counted = has_truth if protocol.without_truth == "left_out" else np.ones(len(table), np.bool_)
     return Scores(
         levels, true, raw, nms, kept, reached(IOU_GRID), reached((0.5,))[:, 0], score.astype(np.float64), counted,
-        shared, left, right, _integers(table, "duplicates"),
+        shared, left, right, _integers(table, "duplicates"), _outlines(table),
     )  # fmt: skip
 
 
@@ -126,6 +129,7 @@ def statistics(scores: Scores, protocol: Protocol, where: NDArray[np.bool_]) -> 
         "cgf1": _make(both, rows, lambda s: _pooled_f1(s[..., :-4]) * _mcc(s[..., -4:])),
         "giou": _mean(union_iou, union_rows),
         "ciou": _ratio(scores.shared, union, union_rows),
+        **_boundary(scores, union_rows),
         "micro_f1@0.5": _ratio(2 * scores.tp_half, masks, with_truth),
         "mask_redundancy_rate": _ratio(scores.raw - scores.nms, scores.raw, with_truth),
         "duplicates": _mean(scores.duplicates, with_truth),
@@ -210,6 +214,31 @@ def position_slices(table: pa.Table) -> dict[str, dict[str, Statistic]]:
             ),
         }
     return result
+
+
+def _outlines(table: pa.Table) -> NDArray[np.int64] | None:
+    if not set(BOUNDARY_COLUMNS) <= set(table.column_names):
+        return None
+    return np.stack([_integers(table, name) for name in BOUNDARY_COLUMNS], axis=1)
+
+
+def _boundary(scores: Scores, rows: NDArray[np.int64]) -> dict[str, Statistic]:
+    """Boundary IoU (mean and pooled) and boundary F of the unions; nothing where they were not measured."""
+    if scores.outlines is None:
+        return {}
+    shared, union, near, predicted, near_true, true = scores.outlines.T
+    iou = _union_iou(shared, union, scores.true, scores.raw)
+    # 2PR / (P + R) in one division. A mask that fills its image has no contour: two such agree, one is never hit.
+    top = 2.0 * near * near_true
+    bottom = near * true.astype(np.float64) + near_true * predicted.astype(np.float64)
+    value = np.divide(top, bottom, out=np.zeros(len(top)), where=bottom > 0)
+    value = np.where((predicted == 0) & (true == 0) & (scores.left > 0) & (scores.right > 0), 1.0, value)
+    value = np.where((scores.true == 0) & (scores.raw == 0), 1.0, value)
+    return {
+        "boundary_iou/giou": _mean(iou, rows),
+        "boundary_iou/ciou": _ratio(shared, union, rows),
+        "boundary_f/giou": _mean(value, rows),
+    }
 
 
 def _integers(table: pa.Table, name: str) -> NDArray[np.int64]:
