@@ -21,7 +21,7 @@ from bench_datasets import __version__
 from bench_datasets.benchmarks import get_benchmark
 from bench_datasets.faults import BenchError
 from bench_datasets.metrics.hashes import canonical_json
-from bench_datasets.metrics.planning import Plan, rows_at_a_time, sort_order
+from bench_datasets.metrics.planning import Plan, rows_at_a_time, sort_order, table_features
 from bench_datasets.metrics.provenance import with_provenance
 
 _MANIFEST = b"bench_datasets.part"
@@ -72,7 +72,7 @@ def part_of(key: str, count: int) -> int:
 
     Example:
         >>> [part_of(f"level_0/{i}", 3) for i in range(6)]
-        [0, 1, 0, 0, 1, 1]
+        [0, 0, 0, 0, 2, 1]
     """
     return int.from_bytes(hashlib.sha256(key.encode("utf-8", "surrogatepass")).digest()[:8], "big") % count
 
@@ -95,7 +95,8 @@ def inputs_hash(plan: Plan) -> str:
             digest.update(name.encode())
             _feed(digest, pa.concat_arrays(table[name].chunks))
     digest.update(plan.units.truth.astype("<i8").tobytes())
-    digest.update(canonical_json({"level": plan.options.level, "oracle": plan.options.oracle}))
+    choices = {name: getattr(plan.options, name) for name in ("level", "oracle", "boundary")}
+    digest.update(canonical_json(choices))
     return digest.hexdigest()
 
 
@@ -199,7 +200,8 @@ def merge(parts: Sequence[str | os.PathLike[str]]) -> Dataset:
             f"merge: {len(missing)} of {first.count} parts are missing: {', '.join(map(str, missing[:20]))}"
         )
     metric = get_benchmark(first.benchmark).metric_module()
-    features = metric.features()
+    boundary = any(name.startswith("boundary_") for name in next(iter(tables.values())).column_names)
+    features = table_features(first.benchmark, boundary=boundary)
     whole = pa.concat_tables(table.replace_schema_metadata(None) for table in tables.values())
     if len(whole) != first.rows:
         raise BenchError(f"merge: expected {first.rows} rows in all, found {len(whole)}; score the parts again")

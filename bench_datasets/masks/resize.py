@@ -11,6 +11,9 @@ from bench_datasets.masks.column import MaskColumn
 from bench_datasets.masks.status import MAX_PIXELS, MaskError
 from bench_datasets.masks.varint import Runs
 
+MAX_RESIZED = 2**28
+"""Most pixels of a size that masks are resized to: sixteen times 16 megapixels."""
+
 
 def resize(column: MaskColumn, heights: NDArray[np.int64], widths: NDArray[np.int64]) -> MaskColumn:
     """The masks at other sizes.
@@ -25,7 +28,7 @@ def resize(column: MaskColumn, heights: NDArray[np.int64], widths: NDArray[np.in
         own size, so a small string that claims a huge mask costs no more than the size asked for.
 
     Raises:
-        MaskError: a mask is unsound, or a size is not positive.
+        MaskError: a mask is unsound, or a size is not positive or above `MAX_RESIZED` pixels.
 
     Source: the released scorer of Falcon Perception resizes with Pillow's `NEAREST`.
 
@@ -39,6 +42,12 @@ def resize(column: MaskColumn, heights: NDArray[np.int64], widths: NDArray[np.in
         raise MaskError("resize: expected positive heights and widths of fewer than 2^31 pixels")
     lengths, offsets = column.runs
     same = (column.heights == heights) & (column.widths == widths)
+    huge = np.flatnonzero(~same & (heights * widths > MAX_RESIZED))
+    if len(huge):
+        i = int(huge[0])
+        raise MaskError(
+            f"mask {i}: {heights[i]} x {widths[i]} pixels are too many to resize to; at most {MAX_RESIZED} are"
+        )
     if same.all():
         return column
     parts = [

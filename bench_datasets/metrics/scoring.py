@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 from datasets import Dataset, Features, IterableDataset
 
+from bench_datasets import __version__
 from bench_datasets.benchmarks import get_benchmark
 from bench_datasets.faults import BenchError
 from bench_datasets.masks import using_engine
@@ -25,9 +26,17 @@ class Scorer:
 
     def __init__(self, benchmark: str, options: ScoreOptions) -> None:
         self.benchmark, self.options = benchmark, options
+        # `map` remembers results by what its function holds: another version of either must not find them.
+        self.versions = __version__, _metric(benchmark).get_protocol(options.protocol).version
 
     def __call__(self, batch: pa.Table | Mapping[str, Any]) -> pa.Table | dict[str, list[Any]]:
-        """Score a batch; see `scorer`."""
+        """Score a batch; see `scorer`.
+
+        Raises:
+            BenchError: a single row was handed over.
+        """
+        if not isinstance(batch, pa.Table) and any(isinstance(batch[name], (str, int)) for name in batch):
+            raise BenchError("scorer: expected a batch of rows, found a single one; say map(..., batched=True)")
         with using_engine(self.options.engine, self.options.threads):
             scored: pa.Table = _metric(self.benchmark).score_table(batch, self.options)
         return scored if isinstance(batch, pa.Table) else scored.to_pydict()

@@ -19,8 +19,9 @@ from bench_datasets.masks import (
     resize,
     union_overlaps,
 )
+from bench_datasets.masks.resize import MAX_RESIZED
 from bench_datasets.metrics.hashes import row_hashes
-from bench_datasets.metrics.masklists import CHUNK_BYTES, parts
+from bench_datasets.metrics.masklists import CHUNK_BYTES, MaskLists, parts
 from bench_datasets.metrics.matching import assign
 from bench_datasets.metrics.options import ScoreOptions
 from bench_datasets.metrics.pbench.boundary import measure_boundaries
@@ -119,31 +120,29 @@ def _faults(rows: Rows, protocol: Protocol, options: ScoreOptions) -> tuple[dict
 
 
 def _sizes(rows: Rows, i: int) -> list[Fault]:
-    """A row whose truth masks differ in size can't be scored."""
-    first, last = rows.true.groups[i], rows.true.groups[i + 1]
-    sizes = set(
-        zip(rows.true.masks.heights[first:last].tolist(), rows.true.masks.widths[first:last].tolist(), strict=True)
-    )
-    if len(sizes) < 2:
-        return []
-    shown = ", ".join(f"{h} x {w}" for h, w in sorted(sizes))
-    return [
-        Fault(
-            "image_size_mismatch",
-            rows.keys[i],
-            f"masks (truth): expected one size, found {shown}; mend the source's row",
-        )
-    ]
+    """Truth masks that differ in size can't be scored, nor predictions be resized to a size beyond all bounds."""
+    sizes = _sizes_of(rows.true, i)
+    if len(sizes) > 1:
+        shown = ", ".join(f"{h} x {w}" for h, w in sorted(sizes))
+        text = f"masks (truth): expected one size, found {shown}; mend the source's row"
+        return [Fault("image_size_mismatch", rows.keys[i], text)]
+    for height, width in sizes:
+        if height * width > MAX_RESIZED and _sizes_of(rows.predicted, i) - sizes:
+            text = f"pred_masks: too large to resize to the truth's {height} x {width}; give them at that size"
+            return [Fault("size_mismatch", rows.keys[i], text)]
+    return []
+
+
+def _sizes_of(lists: MaskLists, i: int) -> set[tuple[int, int]]:
+    """Heights and widths of one row's masks."""
+    some = slice(int(lists.groups[i]), int(lists.groups[i + 1]))
+    return set(zip(lists.masks.heights[some].tolist(), lists.masks.widths[some].tolist(), strict=True))
 
 
 def _own_size(rows: Rows, i: int) -> list[Fault]:
     """A row without truth has no size but its predictions' own, which must then be one."""
-    if rows.true.groups[i + 1] > rows.true.groups[i]:
-        return []
-    first, last = rows.predicted.groups[i], rows.predicted.groups[i + 1]
-    masks = rows.predicted.masks
-    sizes = set(zip(masks.heights[first:last].tolist(), masks.widths[first:last].tolist(), strict=True))
-    if len(sizes) < 2:
+    sizes = _sizes_of(rows.predicted, i)
+    if rows.true.groups[i + 1] > rows.true.groups[i] or len(sizes) < 2:
         return []
     shown = ", ".join(f"{h} x {w}" for h, w in sorted(sizes))
     text = f"pred_masks: the row has no truth, so its predictions must be of one size; found {shown}"
