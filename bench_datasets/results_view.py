@@ -98,8 +98,8 @@ def grids(result: Result) -> list[Grid]:
 
 def _by_part(metrics: Mapping[str, Metric]) -> Grid:
     """One row a number, one column a part (`<name>/<part>`); numbers without a part stand in the last column."""
-    names = list(dict.fromkeys(key.partition("/")[0] for key in metrics))
-    parts = list(dict.fromkeys(key.partition("/")[2] for key in metrics if "/" in key))
+    names = list(dict.fromkeys(_split(key)[0] for key in metrics))
+    parts = list(dict.fromkeys(part for _, part in map(_split, metrics) if part))
     names.sort(key=lambda name: name not in ("macro_f1", "accuracy", "average"))
     overall = "overall"
     rows = [
@@ -113,6 +113,15 @@ def _by_part(metrics: Mapping[str, Metric]) -> Grid:
         whole = metrics.get(name) or (metrics.get("average") if name == "macro_f1" else None)
         rows.append([name, *(show(m, name) if m else "" for m in cells), show(whole, name) if whole else ""])
     return Grid("", ["", *parts, overall], rows)
+
+
+def _split(key: str) -> tuple[str, str]:
+    """A key's name and part; the name of a number on outlines holds that of the number it stands beside."""
+    name, _, part = key.partition("/")
+    if name.startswith("boundary_") and "/" in part:
+        beside, _, part = part.partition("/")
+        name = f"{name}/{beside}"
+    return name, part
 
 
 def show(metric: Metric, key: str, *, interval: bool = False) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from pathlib import Path
 from typing import Any
@@ -11,11 +12,18 @@ import pytest
 from datasets import Dataset, load_dataset
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pycocotools import mask as coco
 from scipy import ndimage
+from typer.testing import CliRunner
 
 import bench_datasets as bd
+from bench_datasets.cli import app
+from bench_datasets.engines import merge
+from bench_datasets.engines.parts import inputs_hash, units_of, write_part
 from bench_datasets.masks import MaskColumn, available_engines
 from bench_datasets.masks.varint import Runs
+from bench_datasets.metrics.files import read_scores
+from bench_datasets.metrics.planning import make_plan
 
 from .dense_outlines import counts, f_score
 from .dense_pbench import LEVELS, Dense, Row, at_size, mean, ratio, suppressed, union_of
@@ -208,3 +216,44 @@ def test_the_sample() -> None:
     chosen = {key: value for key, value in found.items() if key.startswith("boundary_")}
     assert len(chosen) == 3 * len(LEVELS)
     assert set(chosen.values()) == {1.0}
+
+
+def test_the_tables_have_a_row_for_each_number(some: list[Row]) -> None:
+    text = str(bd.summarize("pbench", bd.map_score(joined(some), "pbench", boundary=True), draws=0))
+    heads = [line.split()[0] for line in text.splitlines() if line.strip()]
+    assert [heads.count(key) for key in KEYS] == [1, 1, 1]
+
+
+def test_parts_keep_the_columns(some: list[Row], tmp_path: Path) -> None:
+    truth, predictions = truth_of(some), predictions_of(some, tmp_path)
+    plan = make_plan("pbench", truth, predictions, boundary=True)
+    inputs = inputs_hash(plan)
+    assert inputs != inputs_hash(make_plan("pbench", truth, predictions))
+    for index, units in enumerate(units_of(plan, 3)):
+        write_part(plan, plan.score(units), index, 3, inputs, tmp_path)
+    whole = bd.score("pbench", truth, predictions, boundary=True)
+    assert merge([tmp_path]).to_list() == whole.to_list()
+
+
+def test_real_rows_from_the_command_line(shared: Path, tmp_path: Path) -> None:
+    data, answers = shared / "data" / "pbench_mini", shared / "data" / "predictions_a" / "pbench.jsonl"
+    options = ["--data", data, "--predictions", answers, "--boundary", "--draws", 0, "--out", tmp_path, "--json"]
+    done = CliRunner().invoke(app, ["score", "pbench", *map(str, options)])
+    assert done.exit_code == 0, done.stderr
+    scores, result = read_scores(tmp_path), bd.Result.load(tmp_path)
+    assert result.settings["boundary"] is True
+    predicted = {row["id"]: row["masks"] for row in map(json.loads, answers.read_text().splitlines())}
+    truth = load_dataset("pbench", split="test", data_dir=str(data)).remove_columns("image")
+    rows = {
+        row["key"]: Row(row["id"], LEVELS[row["level"]], decode(row["masks"]), decode(predicted[row["id"]]))
+        for row in truth
+    }
+    for row in scores:
+        assert [row[name] for name in NAMES] == counts(*unions(rows[row["key"]], "released"))
+    for level in LEVELS:
+        wanted = expected([row for row in rows.values() if row.level == level], "released")
+        assert {key: result.metrics[f"{key}/{level}"].value for key in KEYS} == pytest.approx(wanted, abs=1e-12)
+
+
+def decode(masks: list[dict[str, Any]]) -> list[Dense]:
+    return [coco.decode({**mask, "counts": mask["counts"].encode()}).astype(bool) for mask in masks]
