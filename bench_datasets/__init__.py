@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from bench_datasets.builders import register_all
 
 if TYPE_CHECKING:
+    from bench_datasets.engines import merge
     from bench_datasets.faults import BenchError, FaultError
     from bench_datasets.metrics.comparing import Comparison, compare
     from bench_datasets.metrics.evaluating import metric_path
@@ -33,6 +34,7 @@ _HOMES = {
     "compare": "bench_datasets.metrics.comparing",
     "explain": "bench_datasets.metrics.explaining",
     "map_score": "bench_datasets.metrics.scoring",
+    "merge": "bench_datasets.engines",
     "metric_path": "bench_datasets.metrics.evaluating",
     "read_predictions": "bench_datasets.predictions",
     "score": "bench_datasets.metrics.scoring",
@@ -51,6 +53,7 @@ __all__ = [
     "compare",
     "explain",
     "map_score",
+    "merge",
     "metric_path",
     "read_predictions",
     "score",

@@ -133,3 +133,43 @@ def flat_columns(schema: Any) -> list[str]:
     import pyarrow as pa
 
     return [field.name for field in schema if not pa.types.is_nested(field.type)]
+
+
+def shard_of(value: str | None) -> tuple[int, int] | None:
+    """Which part of how many, from `I/N`.
+
+    Example:
+        >>> shard_of("0/7")
+        (0, 7)
+    """
+    if value is None:
+        return None
+    index, slash, count = value.partition("/")
+    if not slash or not index.isdigit() or not count.isdigit() or int(index) >= int(count):
+        raise typer.BadParameter(f"expected I/N with I from 0 to N - 1, got {value!r}", param_hint="'--shard'")
+    return int(index), int(count)
+
+
+def ranks_of(benchmark: str, value: str | None) -> dict[str, Any]:
+    """Ranks for `summarize`, from a list with commas; nothing where none were given."""
+    if value is None:
+        return {}
+    if benchmark != "pvsg":
+        raise typer.BadParameter(f"{benchmark} has no ranked triplets", param_hint="'--k'")
+    ranks = [part.strip() for part in value.split(",")]
+    if not all(part.isdigit() and int(part) > 0 for part in ranks):
+        raise typer.BadParameter(f"expected ranks from 1, like 20,50,100, got {value!r}", param_hint="'--k'")
+    return {"k": tuple(map(int, ranks))}
+
+
+def _engine(value: str | None) -> str | None:
+    return value if value is None else one_of(value, ("numba", "pycocotools"), "--engine")
+
+
+Engine = Annotated[
+    str | None,
+    typer.Option(
+        "--engine", metavar="E", callback=_engine, help="numba or pycocotools; the fastest there is. Same numbers."
+    ),
+]
+Threads = Annotated[int, typer.Option("--threads", metavar="N", min=1, help="Threads of the numba engine, a process.")]

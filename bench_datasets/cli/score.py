@@ -52,6 +52,19 @@ def score(
         int | None, typer.Option("--num-proc", metavar="N", min=1, help="Processes to score with.")
     ] = None,
     stream: Annotated[bool, typer.Option("--stream", help="Stream the truth; no cache is built.")] = False,
+    shard: Annotated[
+        str | None,
+        typer.Option("--shard", metavar="I/N", help="Score part I of N (from 0) into --out; `merge` joins the parts."),
+    ] = None,
+    k: Annotated[
+        str | None, typer.Option("--k", metavar="20,50,100", help="PVSG: ranks up to which triplets count.")
+    ] = None,
+    oracle: Annotated[
+        str | None,
+        typer.Option("--oracle", metavar="tubes|relations", help="PVSG: take these from the truth: what if?"),
+    ] = None,
+    engine: choices.Engine = None,
+    threads: choices.Threads = 1,
     format: choices.Format = None,
     as_json: choices.Json = False,
 ) -> None:
@@ -59,8 +72,9 @@ def score(
 
     Example: bench-datasets score pbench --data sample --predictions out.jsonl --out run
     """
-    from bench_datasets.metrics import scoring
+    from bench_datasets.engines import score_in_parts, score_shard
     from bench_datasets.metrics.files import write_run
+    from bench_datasets.metrics.planning import make_plan
     from bench_datasets.metrics.summarizing import summarize
     from bench_datasets.predictions import read_predictions
 
@@ -69,6 +83,10 @@ def score(
     wanted, level = choices.split_of(benchmark, split)
     columns = list(dict.fromkeys(by or ()))
     sliced = _slices(benchmark, columns, limited=limit is not None)
+    ranks = choices.ranks_of(benchmark, k)
+    part = choices.shard_of(shard)
+    if part is not None and folder is None:
+        raise typer.BadParameter("a part needs a folder to be written to: give --out", param_hint="'--shard'")
     if folder is not None:
         _writable(Path(folder))
     with working("reading the predictions"):
@@ -76,11 +94,21 @@ def score(
     with working("reading the truth"):
         truth, answers = part_of(benchmark, answers, data, wanted, level, limit, columns, stream=stream)
     with progress():
-        scores = scoring.score(
-            benchmark, truth, answers, chosen, missing=missing, on_fault=on_fault, boundary=boundary, num_proc=num_proc
+        plan = make_plan(
+            benchmark, truth, answers, chosen, missing=missing, on_fault=on_fault, boundary=boundary, oracle=oracle,
+            engine=engine, threads=threads, whole=limit is None and level is None,
+        )  # fmt: skip
+        if part is not None and folder is not None:
+            file = score_shard(plan, *part, folder, num_proc)
+            out().print(
+                f"wrote {file}; when all {part[1]} are there: bench-datasets merge {folder} --out DIR", markup=False
+            )
+            return
+        scores = (
+            score_in_parts(plan, folder, num_proc) if folder else plan.finish(plan.score(plan.everything, num_proc))
         )
     with working("summing up"):
-        result = summarize(benchmark, scores, by=sliced, draws=draws, seed=seed)
+        result = summarize(benchmark, scores, by=sliced, draws=draws, seed=seed, **ranks)
     files = write_run(scores, result, folder) if folder is not None else ()
     if as_json:
         echo(result.to_json())

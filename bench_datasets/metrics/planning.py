@@ -65,6 +65,11 @@ class Plan:
         return get_benchmark(self.benchmark).metric_module()
 
     @property
+    def everything(self) -> range:
+        """The numbers of all units."""
+        return range(len(self.units))
+
+    @property
     def features(self) -> Features:
         """Of the score table."""
         return table_features(self.benchmark, boundary=self.options.boundary)
