@@ -71,11 +71,19 @@ class Archive:
             self._file = fs.open(path, "rb")
         except FileNotFoundError as error:
             raise BenchError(f"{name}: expected a zip, found none") from error
-        head = self._file.read(64)
+        try:
+            head = self._file.read(64)
+            size = self._file.seek(0, os.SEEK_END)
+            self._file.seek(max(0, size - 64))
+            self._file.read(64)
+        except (ValueError, OSError) as error:  # what fsspec says of a server that knows no ranges
+            raise BenchError(
+                f"{name}: the server does not hand out parts of a file ({error}); download the zips and name their "
+                f"folder as data_dir"
+            ) from error
         if head.startswith(b"version https://git-lfs"):
             raise BenchError(f"{name}: found a Git LFS pointer in place of the file; run `git lfs pull`")
         try:
-            self._file.seek(0)
             self._zip = zipfile.ZipFile(self._file)
         except (zipfile.BadZipFile, ValueError, NotImplementedError, EOFError, OSError) as error:
             found = "one that is cut off" if head[:2] == b"PK" else "another kind of file"

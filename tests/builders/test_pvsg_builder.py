@@ -6,6 +6,7 @@ import io
 import json
 import logging
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -127,6 +128,7 @@ def test_every_road_gives_the_same_rows(tmp_path: Path, monkeypatch: pytest.Monk
     assert list(stream) == built
     assert stream.num_shards == 3
     assert list(load(root, split="val", streaming=True).take(1)) == built[:1]
+    assert list(pickle.loads(pickle.dumps(stream))) == built
     assert load(root / "pvsg.json").to_list() == built
     monkeypatch.setenv(ENV, str(root))
     assert load_dataset("pvsg", split="test").to_list() == built

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import io
 import json
+import threading
 import zipfile
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import fsspec
 import pytest
 
+from bench_datasets.builders.pvsg_files import ImageFolder, find_layout
+from bench_datasets.builders.sources import Access
 from bench_datasets.faults import BenchError
 
 from .pvsg_sources import STILL, annotation, label_map, load, mask_files, png, video, write, write_zip
@@ -185,6 +191,65 @@ def test_a_member_that_grows_without_end(tmp_path: Path, monkeypatch: pytest.Mon
         archive.writestr("vidor/masks/a/0003.png", bytes(100_000))
     with pytest.raises(BenchError, match=r"a/0003\.png: expected at most 1000 bytes, found 100000"):
         load(root)
+
+
+def test_zips_that_were_fetched_are_read_where_they_lie_now(tmp_path: Path) -> None:
+    root = zipped(tmp_path / "zips")
+    layout, access = find_layout(str(root), Access(), ""), Access()
+    (place,) = layout.archives("masks", ["vidor"])
+    copy = tmp_path / "blob"
+    Path(place.url).rename(copy)
+    folder = ImageFolder(layout.moved({place.url: str(copy)}), access, "vidor", "masks", "a")
+    assert folder.read(0) == png(STILL)
+    assert folder.where(0) == f"{place.url}: vidor/masks/a/0000.png"
+
+
+@pytest.mark.parametrize("ranges", [True, False])
+def test_zips_over_http(tmp_path: Path, expected: list[dict[str, Any]], ranges: bool) -> None:
+    """A server that lists nothing but hands out ranges will do; one that hands out whole files alone is named."""
+
+    class Handler(SimpleHTTPRequestHandler):
+        def log_message(self, *args: Any) -> None:
+            pass
+
+        def list_directory(self, path: Any) -> None:
+            self.send_error(403)
+
+        def send_head(self) -> Any:
+            if not ranges:
+                return super().send_head()
+            asked, path = self.headers.get("Range"), Path(self.translate_path(self.path))
+            if not path.is_file():
+                self.send_error(404)
+                return None
+            content = path.read_bytes()
+            first, last = 0, len(content) - 1
+            if asked:
+                first, last = (int(end) for end in asked.removeprefix("bytes=").split("-"))
+                last = min(last, len(content) - 1)
+            self.send_response(206 if asked else 200)
+            self.send_header("Accept-Ranges", "bytes")
+            self.send_header("Content-Length", str(last - first + 1))
+            if asked:
+                self.send_header("Content-Range", f"bytes {first}-{last}/{len(content)}")
+            self.end_headers()
+            return io.BytesIO(content[first : last + 1])
+
+    root = zipped(tmp_path / "zips")
+    with zipfile.ZipFile(root / "VidOR" / "vidor_masks.zip", "a") as archive:
+        archive.writestr("larger than a block", bytes(6 << 20))
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, directory=str(root))) as server:
+        server.handle_error = lambda *args: None  # type: ignore[method-assign]  # readers that hang up
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            url = f"http://127.0.0.1:{server.server_port}"
+            if ranges:
+                assert list(load(url)) == expected
+            else:
+                with pytest.raises(BenchError, match=r"vidor_masks\.zip: the server does not hand out parts of a file"):
+                    load(url)
+        finally:
+            server.shutdown()
 
 
 def test_frames_out_of_zips(tmp_path: Path) -> None:
