@@ -13,14 +13,14 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 from datasets import Dataset, IterableDataset
-from numpy.typing import NDArray
 
 from bench_datasets.benchmarks import BENCHMARKS, get_benchmark
 from bench_datasets.faults import BenchError
 from bench_datasets.metrics.files import read_scores
 from bench_datasets.metrics.gathering import ALL, Gathered, Part, better_when_higher
+from bench_datasets.metrics.resampling import Key, Resampling, holm, places
 from bench_datasets.metrics.summarizing import one_protocol, read_table
-from bench_datasets.statistics import Floats, Statistic, cluster_sums, percentile_interval, swaps, value_of, weights
+from bench_datasets.statistics import Floats, Statistic, percentile_interval, value_of
 
 Scores: TypeAlias = Dataset | IterableDataset | pa.Table | str | os.PathLike[str]
 
@@ -176,7 +176,11 @@ def compare(
     }
     keys = [key for key in chosen[runs[0]] if all(key in found for found in chosen.values())]
     clusters = first["cluster"].to_pylist()
-    work = _Work(runs, keys, chosen, clusters)
+
+    def higher(key: Key) -> bool:
+        return better_when_higher(key[1], metric.LOWER_IS_BETTER)
+
+    work = Resampling(runs, keys, chosen, clusters)
     samples = work.bootstrap(draws, seed)
     values = {name: {key: value_of(chosen[name][key]) for key in keys} for name in runs}
     pairs: dict[tuple[str, str], list[Difference]] = {}
@@ -185,7 +189,7 @@ def compare(
         for b in runs[i + 1 :]:
             found = [
                 _difference(key, values[a][key], values[b][key], samples[b][key] - samples[a][key], counts[a, b][key],
-                            permutations, work.duels(a, b, key, metric), chosen[a][key].n, metric)
+                            permutations, work.duels(a, b, key, higher(key)), chosen[a][key].n, metric)
                 for key in keys
             ]  # fmt: skip
             pairs[a, b] = _holm(found)
@@ -205,9 +209,6 @@ def compare(
         seed=seed,
         sentences={pair: sentence(*pair, found, headline, family) for pair, found in pairs.items()},
     )
-
-
-Key = tuple[Part, str]
 
 
 def _tables(scores: Mapping[str, Scores] | Sequence[Scores], names: Sequence[str] | None) -> dict[str, Any]:
@@ -291,69 +292,6 @@ def _choose(metric: ModuleType, gathered: Gathered, protocol: str, every: bool) 
     }
 
 
-class _Work:
-    """The runs' columns summed by cluster, and the resampling over them."""
-
-    def __init__(
-        self, runs: list[str], keys: list[Key], chosen: Mapping[str, dict[Key, Statistic]], clusters: Sequence[str]
-    ) -> None:
-        _, code = np.unique(np.asarray(clusters, dtype=object).astype(str), return_inverse=True)
-        self.count = int(code.max()) + 1
-        self.runs, self.keys = runs, keys
-        self.of = {key: chosen[runs[0]][key].of for key in keys}
-        self.bounds = np.cumsum([0, *(chosen[runs[0]][key].columns.shape[1] for key in keys)])
-        self.sums = {
-            name: np.concatenate([cluster_sums(found[key], code, self.count) for key in keys], axis=1)
-            for name, found in chosen.items()
-        }
-
-    def _values(self, totals: Floats, i: int) -> Floats:
-        with np.errstate(invalid="ignore", divide="ignore"):
-            return np.asarray(self.of[self.keys[i]](totals[:, self.bounds[i] : self.bounds[i + 1]]), np.float64)
-
-    def bootstrap(self, draws: int, seed: int) -> dict[str, dict[Key, Floats]]:
-        """Every number of every run in every draw; a draw takes the same clusters in all runs."""
-        parts: dict[str, dict[Key, list[Floats]]] = {name: {key: [] for key in self.keys} for name in self.runs}
-        for block in weights(self.count, draws, seed):
-            chosen = block.astype(np.float64)
-            for name in self.runs:
-                totals = chosen @ self.sums[name]
-                for i, key in enumerate(self.keys):
-                    parts[name][key].append(self._values(totals, i))
-        return {
-            name: {key: np.concatenate(blocks) if blocks else np.zeros(0) for key, blocks in found.items()}
-            for name, found in parts.items()
-        }
-
-    def permute(
-        self, permutations: int, seed: int, values: Mapping[str, Mapping[Key, float]]
-    ) -> dict[tuple[str, str], dict[Key, int]]:
-        """How often a difference as large as the observed comes up where clusters' answers are swapped by chance."""
-        pairs = [(a, b) for i, a in enumerate(self.runs) for b in self.runs[i + 1 :]]
-        counts = {pair: dict.fromkeys(self.keys, 0) for pair in pairs}
-        whole = {name: sums.sum(axis=0) for name, sums in self.sums.items()}
-        for block in swaps(self.count, permutations, seed):
-            taken = {name: block @ sums for name, sums in self.sums.items()}
-            for a, b in pairs:
-                one = taken[a] + (whole[b] - taken[b])
-                other = taken[b] + (whole[a] - taken[a])
-                for i, key in enumerate(self.keys):
-                    observed = abs(values[b][key] - values[a][key])
-                    drawn = np.abs(self._values(one, i) - self._values(other, i))
-                    counts[a, b][key] += int((drawn >= observed - 1e-12).sum())
-        return counts
-
-    def duels(self, a: str, b: str, key: Key, metric: ModuleType) -> tuple[int, int, int] | None:
-        """Clusters that B wins, that are equal, that it loses; `None` where a cluster alone has no value."""
-        i = self.keys.index(key)
-        one, other = self._values(self.sums[a], i), self._values(self.sums[b], i)
-        both = np.isfinite(one) & np.isfinite(other)
-        if not both.any():
-            return None
-        gain = (other - one)[both] * (1 if better_when_higher(key[1], metric.LOWER_IS_BETTER) else -1)
-        return int((gain > 1e-12).sum()), int((np.abs(gain) <= 1e-12).sum()), int((gain < -1e-12).sum())
-
-
 def _difference(
     key: Key, a: float, b: float, sample: Floats, count: int, permutations: int, duels: tuple[int, int, int] | None,
     n: int, metric: ModuleType,
@@ -378,11 +316,8 @@ def _holm(found: list[Difference]) -> list[Difference]:
         groups.setdefault((item.part[0], base), []).append(i)
     result = list(found)
     for members in groups.values():
-        defined = sorted((i for i in members if math.isfinite(found[i].p)), key=lambda i: found[i].p)
-        highest = 0.0
-        for place, i in enumerate(defined):
-            highest = max(highest, min(1.0, (len(defined) - place) * found[i].p))
-            result[i] = replace(found[i], p_holm=highest)
+        for i, p in zip(members, holm([found[i].p for i in members]), strict=True):
+            result[i] = replace(found[i], p_holm=p)
     return result
 
 
@@ -399,19 +334,12 @@ def _ranks(
         if part != ALL:
             continue
         sign = -1.0 if better_when_higher(name, metric.LOWER_IS_BETTER) else 1.0
-        now = _places(sign * np.array([[values[run][part, name]] for run in runs]))[:, 0]
-        drawn = _places(sign * np.stack([samples[run][part, name] for run in runs]))
+        now = places(sign * np.array([[values[run][part, name]] for run in runs]))[:, 0]
+        drawn = places(sign * np.stack([samples[run][part, name] for run in runs]))
         for i, run in enumerate(runs):
             interval = percentile_interval(drawn[i]) or (math.nan, math.nan)
             result.append(Rank(run, name, values[run][part, name], float(now[i]), interval))
     return result
-
-
-def _places(values: NDArray[np.float64]) -> Floats:
-    """`(runs, draws)`: 1 for the smallest of each column, equal ones sharing the middle."""
-    below = (values[None, :, :] < values[:, None, :]).sum(axis=1)
-    equal = (values[None, :, :] == values[:, None, :]).sum(axis=1)
-    return np.asarray(np.where(np.isfinite(values), below + (equal + 1) / 2, np.nan), np.float64)
 
 
 def sentence(a: str, b: str, found: Sequence[Difference], headline: str, family: str) -> str:
