@@ -16,7 +16,7 @@ from datasets import Dataset, IterableDataset
 
 from bench_datasets.benchmarks import BENCHMARKS, get_benchmark
 from bench_datasets.faults import BenchError
-from bench_datasets.metrics.files import read_scores
+from bench_datasets.metrics.files import SCORES, read_scores
 from bench_datasets.metrics.gathering import ALL, Gathered, Part, better_when_higher
 from bench_datasets.metrics.resampling import Key, Resampling, holm, places
 from bench_datasets.metrics.summarizing import one_protocol, read_table
@@ -215,7 +215,7 @@ def _tables(scores: Mapping[str, Scores] | Sequence[Scores], names: Sequence[str
     if isinstance(scores, Mapping):
         items = list(scores.items())
     else:
-        given = list(names) if names is not None else [_name(item, i) for i, item in enumerate(scores)]
+        given = list(names) if names is not None else _names(scores)
         if len(given) != len(scores):
             raise BenchError(f"names: expected {len(scores)}, one a run, got {len(given)}")
         items = list(zip(given, scores, strict=True))
@@ -224,10 +224,21 @@ def _tables(scores: Mapping[str, Scores] | Sequence[Scores], names: Sequence[str
     return {name: read_scores(item) if isinstance(item, (str, os.PathLike)) else item for name, item in items}
 
 
+def _names(scores: Sequence[Scores]) -> list[str]:
+    """Names by place; a second run of one name is numbered."""
+    names: list[str] = []
+    for i, item in enumerate(scores):
+        name, number = _name(item, i), 2
+        while name in names:
+            name, number = f"{_name(item, i)} ({number})", number + 1
+        names.append(name)
+    return names
+
+
 def _name(item: Scores, i: int) -> str:
     if isinstance(item, (str, os.PathLike)):
         path = Path(item)
-        return path.parent.name if path.name == "scores.parquet" else path.stem
+        return path.parent.name if path.name == SCORES else path.stem if path.suffix == ".parquet" else path.name
     return chr(ord("A") + i) if i < 26 else f"run {i}"
 
 

@@ -12,7 +12,8 @@ from typing import Any
 from bench_datasets.metrics.comparing import Comparison, Difference, Rank
 from bench_datasets.metrics.gathering import ALL
 from bench_datasets.results import Metric
-from bench_datasets.results_view import Grid, lines, show
+from bench_datasets.results_layout import Grid
+from bench_datasets.results_view import lines, show
 
 HEAD = ["metric", "A", "B", "B - A", "95 % interval", "p", "p (Holm)", "win / tie / loss", "n", "would show from"]
 
@@ -31,9 +32,10 @@ def opening(comparison: Comparison) -> list[str]:
     return [
         f"{comparison.benchmark}, protocol {comparison.protocol}: {comparison.rows:,} rows paired, resampled and"
         f" swapped by {many} ({comparison.clusters:,})",
-        *comparison.sentences.values(),
+        *(text if len(comparison.sentences) == 1 else f"{a} against {b}: {text}"
+          for (a, b), text in comparison.sentences.items()),
         "differences in points (percent) but for means; p from a paired permutation test, corrected over parts shown",
-    ]
+    ]  # fmt: skip
 
 
 def grids(comparison: Comparison) -> list[Grid]:

@@ -1,0 +1,94 @@
+"""`compare`: runs held against each other, paired by row, with what the data can and cannot tell."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from bench_datasets.cli import choices
+from bench_datasets.cli.screen import clean, echo, out, working
+from bench_datasets.results_layout import Grid
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from bench_datasets.metrics.comparing import Comparison
+
+
+def compare(
+    runs: Annotated[
+        list[str], typer.Argument(metavar="A B...", help="Two runs or more: their folders, or scores.parquet files.")
+    ],
+    names: Annotated[
+        list[str] | None,
+        typer.Option("--name", metavar="NAME", help="What to call a run, in the order given; else its folder's name."),
+    ] = None,
+    by: Annotated[
+        list[str] | None,
+        typer.Option("--by", metavar="COLUMN", help="Differences for each value of it, too. Repeatable."),
+    ] = None,
+    every: Annotated[
+        bool | None,
+        typer.Option(
+            "--every/--headline", help="Every number, or the headline and its parts; by default every one for two runs."
+        ),
+    ] = None,
+    draws: Annotated[int, typer.Option("--draws", metavar="N", min=1, help="Bootstrap draws.")] = 10_000,
+    permutations: Annotated[
+        int, typer.Option("--permutations", metavar="N", min=1, help="Of the permutation test.")
+    ] = 10_000,
+    seed: Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Of both.")] = 0,
+    as_json: choices.Json = False,
+) -> None:
+    """Hold runs against each other: paired differences with intervals, tests, and one honest sentence a pair.
+
+    Example: bench-datasets compare demo/careful demo/hasty
+    """  # fmt: skip
+    from bench_datasets.metrics.comparing import compare as hold
+
+    if len(runs) < 2:
+        raise typer.BadParameter(f"expected two runs or more, got {len(runs)}", param_hint="'A B...'")
+    if names is not None and len(names) != len(runs):
+        raise typer.BadParameter(f"expected {len(runs)}, one a run, got {len(names)}", param_hint="'--name'")
+    with working("comparing"):
+        found = hold(
+            runs, names=names, by=list(dict.fromkeys(by or ())), every=every, draws=draws, permutations=permutations,
+            seed=seed,
+        )  # fmt: skip
+    if as_json:
+        echo(found.to_json())
+        return
+    _show(out(), found)
+
+
+def _show(console: Console, comparison: Comparison) -> None:
+    """Sentences first, then a table a pair, then places."""
+    from rich.text import Text
+
+    from bench_datasets.cli.tables import fitting, plain_table, show_table
+    from bench_datasets.metrics.comparison_view import grids, opening
+
+    first, *middle, last = opening(comparison)
+    console.print(Text(clean(first), style="dim"), soft_wrap=True)
+    for line in middle:
+        console.print(Text(clean(line), style="bold"), soft_wrap=True)
+    for grid in grids(comparison):
+        if grid.title == "places":
+            show_table(console, plain_table(console, grid, left=(0, 1)))
+            continue
+        tables = [plain_table(console, _columns(grid, wanted)) for wanted in _WIDTHS]
+        show_table(console, fitting(console, tables))
+    console.print()
+    console.print(Text(last, style="dim"), soft_wrap=True)
+
+
+_WIDTHS = (range(10), (0, 1, 2, 3, 4, 6, 7, 8, 9), (0, 1, 2, 3, 4, 6, 8), (0, 3, 4, 6, 8), (0, 3, 4, 6))
+"""Columns that are shown, from a wide terminal to a narrow one; `--json` has them all."""
+
+
+def _columns(grid: Grid, wanted: Sequence[int]) -> Grid:
+    """Some columns of a table, without the numbers that one of the runs lacks."""
+    rows = [[row[k] for k in wanted] for row in grid.rows if row[3] != "-"]
+    return Grid(grid.title, [grid.head[k] for k in wanted], rows)
