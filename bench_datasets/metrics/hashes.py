@@ -57,4 +57,7 @@ def canonical_json(value: Any) -> bytes:
         >>> canonical_json({"b": 1, "a": "ö"}).decode()
         '{"a":"ö","b":1}'
     """
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "surrogatepass")
+    return _ENCODER.encode(value).encode("utf-8", "surrogatepass")
+
+
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)

@@ -54,7 +54,7 @@ def identify(
     """Assign predictions to candidates.
 
     A prediction means its best candidate (of equals the first) if its similarity reaches `min_score` and exceeds the
-    second best by `min_margin`; both are met within `TOLERANCE`.
+    second best by `min_margin`; all three within `TOLERANCE`. A prediction that shares no pixel with any means none.
 
     Args:
         scores: similarities of n predictions with their candidates, one prediction behind the other.
@@ -75,7 +75,7 @@ def identify(
         return Identity(np.zeros(0, np.int64), np.zeros(0), np.zeros(0))
     row = np.repeat(np.arange(n), np.diff(offsets))
     best = np.maximum.reduceat(scores, offsets[:-1])
-    at = np.flatnonzero(scores == best[row])
+    at = np.flatnonzero(scores >= best[row] - TOLERANCE)  # equal ones may differ in their last bit
     first = at[np.unique(row[at], return_index=True)[1]]
     rest = scores.copy()
     rest[first] = 0.0

@@ -30,6 +30,7 @@ class Units:
         twice: `(u,) bool`, units that two predictions name where one is expected.
         faults: what belongs to no unit, such as predictions for unknown rows.
         columns: further columns of the units, by name.
+        missing: predictions that the truth asks for and that are not there; by default all that are -1 in `answers`.
     """
 
     truth: NDArray[np.int64]
@@ -39,14 +40,14 @@ class Units:
     twice: NDArray[np.bool_]
     faults: list[Fault]
     columns: dict[str, list[Any]] = field(default_factory=dict)
+    missing: int = -1
+
+    def __post_init__(self) -> None:
+        if self.missing < 0:
+            self.missing = int((self.answers < 0).sum())
 
     def __len__(self) -> int:
         return len(self.truth)
-
-    @property
-    def missing(self) -> int:
-        """Predictions that the truth asks for and that are not there."""
-        return int((self.answers < 0).sum())
 
     @classmethod
     def row_by_row(cls, index: NDArray[np.int64], keys: list[str], faults: list[Fault]) -> Units:

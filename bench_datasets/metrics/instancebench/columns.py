@@ -29,7 +29,7 @@ SCORE_COLUMNS: dict[str, tuple[object, str]] = {
     "spatial": (FLAGS, "whether the expression bears the tag `spatial_relation`"),
     "words": (List(Value("int32")), "length of the text in words"),
     "answered": (FLAGS, "whether there is an answer, be it an empty one"),
-    "masked": (FLAGS, "whether the answer is a mask or nothing at all, not a box or a candidate alone"),
+    "masked": (FLAGS, "whether the answer is a mask, be it an empty one; null, a box or a candidate alone is none"),
     "areas": (PIXELS, "pixels of the predicted mask; 0 for none"),
     "intersections": (List(PIXELS), "pixels the predicted mask shares with each candidate"),
     "donor_area": (PIXELS, "pixels of the donor's target; -1 where the expression has no donor"),

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from bench_datasets.masks import list_offsets, list_values, quotient
 from bench_datasets.metrics.identity import Identity, identify, similarity
+from bench_datasets.metrics.instancebench.measure import NOT_ASKED
 from bench_datasets.metrics.instancebench.protocol import Protocol
-from bench_datasets.metrics.instancebench.score import NOT_ASKED
 from bench_datasets.statistics import Floats
 
 Flags = NDArray[np.bool_]
@@ -45,7 +45,8 @@ class Expressions:
         donor_iou: `(m,) float64`, IoU with the donor's target; NaN without a donor.
         chosen: `(m,)`, candidate named; `NOT_ASKED` where none was asked for.
         box_iou: `(m,) float64`, NaN where no box was given.
-        has_masks, has_boxes, has_names: whether any answer was of that kind.
+        has_masks, has_boxes, has_names: whether any answer was of that kind; where there was none at all, they are
+            answers in masks.
         area_fraction: `(n,) float64`, the target's share of the image.
         same_class: `(n,)`, number of candidates.
         core_shared: `(n,)`, pixels that both core predictions share; -1 without both roles.

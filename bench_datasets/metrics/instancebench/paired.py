@@ -15,6 +15,9 @@ EFFECTS = {
 }
 """Table 10's contrasts: treated operation, control operation, whether controls must be tagged as spatial relations."""
 
+FLAT = 1e-9
+"""A deviation below this is the noise of equal values; the trait then tells nothing apart."""
+
 AIDS = ("logic_explicit", "deliberation", "same_class_context")
 """Conditions that help the model, in table 11."""
 
@@ -23,8 +26,9 @@ def effects(e: Expressions) -> Numbers:
     """Table 10: mean IoU of treated core expressions less that of their matched controls.
 
     A treated expression's control has the same category and source and is the nearest in (log target-area fraction,
-    log same-class count, expression length in words), each divided by its pooled standard deviation over the two
-    operations; of equally near ones the first. Controls may be used again; treated ones without any are left out.
+    log same-class count, expression length in words), each divided by its standard deviation pooled within treated and
+    controls, sqrt(((n1 - 1) s1^2 + (n2 - 1) s2^2) / (n1 + n2 - 2)); of equally near ones the first. A trait without
+    spread is left out. Controls may be used again; treated ones without any are left out.
     """
     result: Numbers = {}
     for name, (treated, control, spatial) in EFFECTS.items():
@@ -46,7 +50,7 @@ def match(e: Expressions, treated: Ints, controls: Ints) -> tuple[Ints, Ints]:
         axis=1,
     )
     scale = pooled_deviation(values[treated], values[controls])
-    values = np.divide(values, scale, out=np.zeros_like(values), where=scale > 0)
+    scale = np.where(scale > FLAT, scale, np.inf)
     strata: dict[tuple[str, str], list[int]] = {}
     for k in controls.tolist():
         strata.setdefault((str(e.categories[e.row[k]]), str(e.sources[e.row[k]])), []).append(k)
@@ -54,7 +58,7 @@ def match(e: Expressions, treated: Ints, controls: Ints) -> tuple[Ints, Ints]:
     for k in treated.tolist():
         pool = strata.get((str(e.categories[e.row[k]]), str(e.sources[e.row[k]])))
         if pool:
-            away = ((values[pool] - values[k]) ** 2).sum(axis=1)
+            away = (((values[pool] - values[k]) / scale) ** 2).sum(axis=1)
             chosen.append(k)
             partner.append(pool[int(away.argmin())])
     return np.array(chosen, np.int64), np.array(partner, np.int64)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -9,14 +10,12 @@ import pyarrow as pa
 from datasets import Dataset
 from numpy.typing import NDArray
 
-from bench_datasets.faults import BenchError, Fault
+from bench_datasets.faults import BenchError
 from bench_datasets.masks import MASK_TYPE, MaskColumn, list_offsets, list_values
 from bench_datasets.metrics.masklists import MaskLists
 from bench_datasets.metrics.options import ScoreOptions
 from bench_datasets.metrics.units import FAULTS_TYPE, Units
-
-ORIGINAL = "original"
-"""The condition without intervention: every expression is asked under it."""
+from bench_datasets.predictions.instancebench import ORIGINAL, ExpressionPairing, pair_expressions
 
 
 def pair_units(labels: Dataset, predictions: Dataset, options: ScoreOptions, whole: bool) -> Units:
@@ -25,93 +24,63 @@ def pair_units(labels: Dataset, predictions: Dataset, options: ScoreOptions, who
     Under `original` every TCES is a unit; under another condition those of which an expression was answered.
 
     Raises:
-        BenchError: a column is absent, or two truth rows bear one key.
+        BenchError: a column is absent, or two truth rows bear one key, or two expressions one id.
     """
     del options
-    table = labels.select_columns(["key", "expressions"]).with_format("arrow")[:]
+    names = [name for name in ("key", "expressions", "faults") if name in labels.column_names]
+    table = labels.select_columns(names).with_format("arrow")[:]
     keys = table["key"].to_pylist()
     if len(set(keys)) < len(keys):
         raise BenchError("instancebench rows: two truth rows bear one tces_id; mend the manifest")
     expressions = pa.concat_arrays(table["expressions"].chunks)
     offsets = list_offsets(expressions)
     ids = [str(value) for value in list_values(expressions).field("expression_id").to_pylist()]
-    place = {name: i for i, name in enumerate(ids)}
-    names = [name for name in ("expression_id", "run", "condition") if name in predictions.column_names]
-    if "expression_id" not in names:
-        raise BenchError(f"predictions: expected a column expression_id, found {', '.join(predictions.column_names)}")
-    given = predictions.select_columns(names).with_format("arrow")[:]
-    answers: dict[tuple[str, str], NDArray[np.int64]] = {}
-    twice: set[tuple[str, str, int]] = set()
-    faults: list[Fault] = []
-    columns = [
-        given[name].to_pylist() if name in names else [default] * len(given)
-        for name, default in (("expression_id", ""), ("run", "0"), ("condition", ORIGINAL))
-    ]
-    for row, (name, run, condition) in enumerate(zip(*columns, strict=True)):
-        at = place.get(str(name))
-        if at is None:
-            if whole:
-                text = (
-                    f"a prediction for an expression that the truth does not hold (its {len(ids)} begin with {ids[:1]})"
-                )
-                faults.append(Fault("unknown_row", f"expression {name}", text))
-            continue
-        group = (str(run or "0"), str(condition or ORIGINAL))
-        index = answers.setdefault(group, np.full(len(ids), -1))
-        if index[at] >= 0:
-            twice.add((*group, at))
-            text = f"two predictions for run {group[0]}, condition {group[1]}; keep one"
-            faults.append(Fault("duplicate_prediction", f"expression {name}", text))
-        index[at] = row
-    runs = list(dict.fromkeys(run for run, _ in sorted(answers))) or ["0"]
-    for run in runs:
-        answers.setdefault((run, ORIGINAL), np.full(len(ids), -1))
-    return _units(keys, offsets, ids, answers, twice, faults)
-
-
-def _units(
-    keys: list[str],
-    offsets: NDArray[np.int64],
-    ids: list[str],
-    answers: dict[tuple[str, str], NDArray[np.int64]],
-    twice: set[tuple[str, str, int]],
-    faults: list[Fault],
-) -> Units:
-    groups = sorted(answers, key=lambda group: (group[0], group[1] != ORIGINAL, group[1]))
-    truth: list[NDArray[np.int64]] = []
-    flat: list[NDArray[np.int64]] = []
-    begin = [np.zeros(1, np.int64)]
-    names: list[str] = []
-    doubled: list[NDArray[np.bool_]] = []
-    columns: dict[str, list[Any]] = {"pred_run": [], "pred_condition": []}
-    total = 0
-    for group in groups:
-        index = answers[group]
-        asked = np.arange(len(keys))
-        if group[1] != ORIGINAL:
-            counts = np.add.reduceat(np.append(index >= 0, False), offsets[:-1]) * (np.diff(offsets) > 0)
-            asked = np.flatnonzero(counts)
-        sizes = np.diff(offsets)[asked]
-        ends = total + np.cumsum(sizes)
-        place = np.arange(int(sizes.sum())) + np.repeat(offsets[:-1][asked] - (ends - sizes - total), sizes)
-        truth.append(asked)
-        flat.append(index[place])
-        begin.append(ends)
-        names += [ids[k] for k in place]
-        of_row = np.searchsorted(offsets, [at for *other, at in twice if tuple(other) == group], side="right") - 1
-        doubled.append(np.isin(asked, of_row))
-        columns["pred_run"] += [group[0]] * len(asked)
-        columns["pred_condition"] += [group[1]] * len(asked)
-        total = int(ends[-1]) if len(ends) else total
+    if len(set(ids)) < len(ids):
+        _refuse_unnoted(table, ids, offsets)
+    found = pair_expressions(ids, predictions, whole=whole)
+    parts = [_of_pair(pair, found, offsets) for pair in found.conditions]
+    truth, place = (np.concatenate([part[k] for part in parts]) for k in (0, 1))
+    sizes = np.diff(offsets)[truth]
+    counts = [len(part[0]) for part in parts]
+    columns = {
+        "pred_run": [run for (run, _), n in zip(found.conditions, counts, strict=True) for _ in range(n)],
+        "pred_condition": [name for (_, name), n in zip(found.conditions, counts, strict=True) for _ in range(n)],
+    }
     return Units(
-        np.concatenate(truth),
-        np.concatenate(begin),
-        np.concatenate(flat),
-        names,
-        np.concatenate(doubled),
-        faults,
+        truth,
+        np.concatenate([[0], np.cumsum(sizes)]),
+        np.concatenate([part[2] for part in parts]),
+        [ids[k] for k in place.tolist()],
+        np.concatenate([part[3] for part in parts]),
+        [fault for fault in found.faults if fault.code != "missing_prediction"],
         columns,
+        missing=sum(int((found.index[pair] < 0).sum()) for pair in found.conditions if pair[1] == ORIGINAL),
     )
+
+
+def _of_pair(
+    pair: tuple[str, str], found: ExpressionPairing, offsets: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
+    """Of one run and condition: its truth rows, their expressions, the answers to those, and rows answered twice."""
+    index, twice = found.index[pair], found.twice[pair]
+    sizes = np.diff(offsets)
+    row = np.repeat(np.arange(len(sizes)), sizes)
+    asked = np.ones(len(sizes), np.bool_)
+    if pair[1] != ORIGINAL:
+        asked = np.bincount(row[index >= 0], minlength=len(sizes)) > 0
+    place = np.flatnonzero(asked[row])
+    doubled = np.bincount(row[twice], minlength=len(sizes)) > 0
+    return np.flatnonzero(asked), place, index[place], doubled[asked]
+
+
+def _refuse_unnoted(table: pa.Table, ids: list[str], offsets: NDArray[np.int64]) -> None:
+    """Rows in which an expression id stands again say so, or are refused."""
+    noted = table["faults"].to_pylist() if "faults" in table.column_names else [None] * len(table)
+    times = Counter(ids)
+    for i, codes in enumerate(noted):
+        again = [name for name in ids[offsets[i] : offsets[i + 1]] if times[name] > 1]
+        if again and "repeated_expression" not in (codes or ()):
+            raise BenchError(f"instancebench rows: two expressions bear the id {again[0]!r}; mend the manifest")
 
 
 def attach(

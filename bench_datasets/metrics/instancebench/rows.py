@@ -4,14 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from bench_datasets.builders.instancebench_vocabulary import FAMILIES, OPERATIONS, ROLES, TRACKS
-from bench_datasets.faults import FAULTS, BenchError, Fault
+from bench_datasets.builders.instancebench_vocabulary import (
+    FAMILIES,
+    FAMILY_OF,
+    OPERATIONS,
+    ROLES,
+    TRACKS,
+    track_of,
+)
+from bench_datasets.faults import BenchError
 from bench_datasets.masks import MASK_TYPE, MaskColumn, list_offsets, list_values, parse_masks
 from bench_datasets.metrics.masklists import MaskLists, read_mask_lists
 
@@ -19,12 +27,6 @@ LABEL_COLUMNS = (
     "key", "image_id", "source", "category", "height", "width", "target", "candidates", "expressions", "faults",
 )  # fmt: skip
 ANSWER_COLUMNS = ("mask", "box", "candidate_id", "run", "condition", "pred_faults")
-
-
-STOPPING = frozenset(
-    code for code, kind in FAULTS.items() if kind.where == "instancebench truth" and kind.default == "stop"
-)
-"""Codes of the builder at which scoring stops."""
 
 
 class Records(NamedTuple):
@@ -52,8 +54,11 @@ class Rows:
         expressions: by field, aligned with `groups`.
         groups: `(n + 1,) int64`, where each row's expressions begin.
         donors: donors' masks, aligned with the expressions; null where there is none.
-        predicted: predicted masks, aligned with the expressions; null for none.
-        given: predictions aligned with the expressions: `boxes`, `candidate_ids`, `answered`; `None` where not given.
+        predicted: predicted masks, aligned with the expressions, null for none; a row is present if it has an answer
+            of any kind.
+        boxes: `(m, 4) float64`, predicted boxes aligned with the expressions; NaN for none.
+        named: predicted candidates, aligned with the expressions; `None` where none was asked for.
+        answered: `(m,) bool`, whether there is an answer, be it an empty one.
         reading: faults found when the predictions were read or paired.
     """
 
@@ -72,15 +77,20 @@ class Rows:
     crowd: NDArray[np.bool_]
     expressions: dict[str, list[Any]]
     groups: NDArray[np.int64]
-    donors: MaskColumn
+    donors: MaskLists
     predicted: MaskLists
-    boxes: list[Any] | None
+    boxes: NDArray[np.float64]
     named: list[Any] | None
     answered: NDArray[np.bool_]
     reading: list[list[tuple[str, str]]]
 
     def __len__(self) -> int:
         return len(self.keys)
+
+    @cached_property
+    def expression_row(self) -> NDArray[np.int64]:
+        """`(m,) int64`, the row of each expression."""
+        return np.repeat(np.arange(len(self)), np.diff(self.groups))
 
 
 def read_rows(batch: pa.Table | Mapping[str, Any]) -> Rows:
@@ -113,11 +123,17 @@ def read_rows(batch: pa.Table | Mapping[str, Any]) -> Rows:
     candidates, expressions = records(batch["candidates"]), records(batch["expressions"])
     terms = _expressions(expressions.fields, int(expressions.groups[-1]))
     masks, wrong = _masks(candidates.fields.get("mask"), int(candidates.groups[-1]))
-    donors, _ = _masks(expressions.fields.get("donor_mask"), int(expressions.groups[-1]))
+    donors, unsound = _masks(expressions.fields.get("donor_mask"), int(expressions.groups[-1]))
     crowd = np.array([bool(value) for value in _plain(candidates.fields.get("iscrowd"), int(candidates.groups[-1]))])
     ids = [str(value) for value in _plain(candidates.fields["instance_id"], int(candidates.groups[-1]))]
     per_row = np.diff(expressions.groups)
     predicted = _aligned_masks(batch["pred_masks"] if "pred_masks" in names else None, keys, per_row)
+    given = {name: values(name) for name in ("pred_boxes", "pred_candidate_ids") if name in names}
+    if given:
+        some = np.array([any(row is not None for row in rows) for rows in zip(*given.values(), strict=True)], np.bool_)
+        predicted = predicted._replace(present=some | (predicted.present if "pred_masks" in names else False))
+    reading = [[(fault["code"], fault["text"]) for fault in found or []] for found in values("pred_faults")]
+    boxes = _boxes(given.get("pred_boxes"), keys, per_row, reading)
     texts = {name: values(name) for name in ("image_id", "source", "category")}
     targets = np.array([-1 if value is None else value for value in values("target")], np.int64)
     return Rows(
@@ -126,29 +142,14 @@ def read_rows(batch: pa.Table | Mapping[str, Any]) -> Rows:
         _labels(keys, texts, targets, candidates.groups, ids, crowd, terms, expressions.groups),
         [list(codes or []) for codes in values("faults")],
         _sizes(values("height")), _sizes(values("width")), targets,
-        MaskLists(masks, candidates.groups, np.ones(n, np.bool_), wrong), ids, crowd, terms, expressions.groups, donors,
-        predicted,
-        _aligned(values("pred_boxes"), "pred_boxes", keys, per_row) if "pred_boxes" in names else None,
-        _aligned(values("pred_candidate_ids"), "pred_candidate_ids", keys, per_row)
-        if "pred_candidate_ids" in names else None,
+        MaskLists(masks, candidates.groups, np.ones(n, np.bool_), wrong), ids, crowd, terms, expressions.groups,
+        MaskLists(donors, expressions.groups, np.ones(n, np.bool_), unsound), predicted, boxes,
+        _aligned(given["pred_candidate_ids"], "pred_candidate_ids", keys, per_row)
+        if "pred_candidate_ids" in given else None,
         np.array(_aligned(values("pred_answered"), "pred_answered", keys, per_row), np.bool_)
         if "pred_answered" in names else np.ones(int(expressions.groups[-1]), np.bool_),
-        [[(fault["code"], fault["text"]) for fault in found or []] for found in values("pred_faults")],
+        reading,
     )  # fmt: skip
-
-
-def truth_faults(rows: Rows, i: int) -> list[Fault]:
-    """Faults of the truth at which scoring stops, as the builder noted them or as they are seen here."""
-    found = [
-        Fault(code, rows.keys[i], f"faults: {FAULTS[code].meaning}; mend the manifest")
-        for code in rows.noted[i]
-        if code in STOPPING
-    ]
-    count = int(rows.candidates.groups[i + 1] - rows.candidates.groups[i])
-    if not found and not 0 <= rows.targets[i] < count:
-        text = f"target: expected a position among {count} candidates, found {rows.targets[i]}; mend the manifest"
-        found = [Fault("target_missing", rows.keys[i], text)]
-    return found
 
 
 def records(column: Any) -> Records:
@@ -190,7 +191,50 @@ def _expressions(fields: Mapping[str, Any], count: int) -> dict[str, list[Any]]:
     for name in ("expression_id", "text", "tags"):
         result[name] = _plain(fields.get(name), count)
     result["expression_id"] = [str(value) for value in result["expression_id"]]
+    # What follows from role and operation need not be given.
+    pairs = list(zip(result["role"], result["operation"], strict=True))
+    for name, derive in (("family", _family), ("track", _track)):
+        if None in result[name]:
+            result[name] = [derive(*pair) if v is None else v for v, pair in zip(result[name], pairs, strict=True)]
     return result
+
+
+def _family(role: Any, operation: Any) -> str | None:
+    del role
+    return FAMILY_OF.get(operation)
+
+
+def _track(role: Any, operation: Any) -> str | None:
+    known = role in TRACKS or (role in ROLES and operation in FAMILY_OF)
+    return track_of(role, operation) if known else None
+
+
+def _boxes(
+    lists: list[Any] | None, keys: Sequence[str], per_row: NDArray[np.int64], reading: list[list[tuple[str, str]]]
+) -> NDArray[np.float64]:
+    """Boxes, NaN for none; what is wrong with one goes into the faults of its row."""
+    result = np.full((int(per_row.sum()), 4), np.nan)
+    if lists is None:
+        return result
+    row = np.repeat(np.arange(len(keys)), per_row)
+    for k, box in enumerate(_aligned(lists, "pred_boxes", keys, per_row)):
+        if box is None:
+            continue
+        sides = list(box) if hasattr(box, "__len__") and not isinstance(box, (str, bytes, Mapping)) else []
+        if len(sides) == 4 and all(_is_number(side) for side in sides) and min(sides[2:]) >= 0:
+            result[k] = sides
+            continue
+        at = k - int(per_row[: row[k]].sum())
+        text = f"pred_boxes, box {at}: expected four finite numbers [x, y, width, height] in pixels, no negative side"
+        reading[row[k]].append(("bad_box", f"{text}, found {str(box)[:60]}"))
+    return result
+
+
+def _is_number(value: Any) -> bool:
+    """Whether it is a finite number of float64's range."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.integer, np.floating)):
+        return False
+    return bool(-1e300 < value < 1e300)
 
 
 def _aligned(lists: list[Any], name: str, keys: Sequence[str], per_row: NDArray[np.int64]) -> list[Any]:

@@ -14,8 +14,8 @@ from bench_datasets.metrics.instancebench import numbers
 from bench_datasets.metrics.instancebench.expressions import Expressions, Flags, read_expressions
 from bench_datasets.metrics.instancebench.numbers import Numbers
 from bench_datasets.metrics.instancebench.paired import effects, interventions
-from bench_datasets.metrics.instancebench.pairing import ORIGINAL
 from bench_datasets.metrics.instancebench.protocol import Protocol, get_protocol
+from bench_datasets.predictions.instancebench import ORIGINAL
 from bench_datasets.results import Metric, Slice
 from bench_datasets.statistics import Floats, Statistic, estimate
 
@@ -84,13 +84,13 @@ def _numbers(conditions: Mapping[str, Expressions], taus: Sequence[float]) -> Nu
     result |= numbers.tracks(e) | numbers.sources(e, tau) | effects(e)
     result |= interventions(e, {c: other for c, other in conditions.items() if c != ORIGINAL})
     result |= numbers.sensitivity(e, tau)
-    if not e.has_masks:
-        result = {name: Statistic(item.rows, item.columns, item.of, 0) for name, item in result.items()}
+    result = _undefined(result, e.has_masks)
     result |= _undefined(numbers.boxes(e), e.has_boxes) | _undefined(numbers.named(e), e.has_names)
     return result
 
 
 def _undefined(found: Numbers, given: bool) -> Numbers:
+    """The numbers as they are if there were answers of their kind, else about nothing."""
     return found if given else {k: Statistic(s.rows, s.columns, s.of, 0) for k, s in found.items()}
 
 
@@ -107,7 +107,7 @@ def _estimates(runs: Sequence[Numbers], clusters: Sequence[str], draws: int, see
             result[name] = Metric(item.value, item.n, item.ci95, better)
             continue
         values = [run[name].value for run in single if name in run and math.isfinite(run[name].value)]
-        sd = plain.stdev(values) if len(values) > 1 else None
+        sd = plain.stdev(values) if len(values) > 1 and item.n else None
         result[name] = Metric(item.value, item.n, item.ci95, better, sd, len(values))
     return result
 
@@ -172,7 +172,8 @@ def _part(e: Expressions, tau: float, where: Flags) -> Numbers:
         f"p@{tau:g}": numbers.mean(e, e.q >= tau, core),
     }
     eligible = core & e.eligible[e.row]
-    return result | {f"{name}@{tau:g}": item for name, item in numbers.failures(e, tau, eligible).items()}
+    result |= {f"{name}@{tau:g}": item for name, item in numbers.failures(e, tau, eligible).items()}
+    return _undefined(result, e.has_masks)
 
 
 def _values(e: Expressions, table: pa.Table, name: str) -> np.ndarray[tuple[int], np.dtype[np.str_]]:

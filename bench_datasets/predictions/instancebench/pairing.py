@@ -29,6 +29,7 @@ class ExpressionPairing:
         conditions: pairs of run and condition, by run, `original` first and the others by name. Every run has its
             `original`; where there are no predictions at all the run is "0".
         index: by pair, `(n,) int64`, the row of the predictions, -1 where there is none; n expressions of the truth.
+        twice: by pair, `(n,) bool`, expressions that two predictions answer.
         faults: `unknown_row` and `duplicate_prediction` in the predictions' order, then `missing_prediction` by pair
             in the truth's order, under `original` alone: an intervention need not be made on every expression.
     """
@@ -36,6 +37,7 @@ class ExpressionPairing:
     runs: tuple[str, ...]
     conditions: tuple[Group, ...]
     index: dict[Group, NDArray[np.int64]]
+    twice: dict[Group, NDArray[np.bool_]]
     faults: list[Fault]
 
 
@@ -69,15 +71,18 @@ def pair_expressions(expression_ids: Sequence[str], predictions: Dataset, *, who
     index[of_row[rows[::-1]], target[rows[::-1]]] = rows[::-1]  # written last, so kept: the first prediction
     first = index[of_row[rows], target[rows]]
     faults = _faults(names, truth, target, (rows, first), pairs, of_row, problems, whole)
+    again = np.zeros(index.shape, np.bool_)
+    again[of_row[rows[first != rows]], target[rows[first != rows]]] = True
     same = _find(truth, truth)  # the place of each expression's first mention
     by_pair = {pair: row[same] for pair, row in zip(pairs, index, strict=True)}
+    twice = {pair: row[same] for pair, row in zip(pairs, again, strict=True)}
     hint = unlike("expressions", names.drop_null().to_pylist(), truth.to_pylist()) if not len(rows) else ""
     for pair, row in by_pair.items():
         if pair[1] == ORIGINAL:
             text = f'no prediction{_said(pair)}; write a line with "mask": null where the model found nothing{hint}'
             absent = truth.take(pa.array(np.flatnonzero(row < 0))).to_pylist()
             faults += [Fault("missing_prediction", name, text) for name in absent]
-    return ExpressionPairing(tuple(dict.fromkeys(run for run, _ in pairs)), pairs, by_pair, faults)
+    return ExpressionPairing(tuple(dict.fromkeys(run for run, _ in pairs)), pairs, by_pair, twice, faults)
 
 
 def _columns(predictions: Dataset) -> tuple[pa.Array, pa.Array, pa.Array, dict[int, str]]:
