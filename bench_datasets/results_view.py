@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import html
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bench_datasets.benchmarks import BENCHMARKS
+from bench_datasets.results_layout import PIVOTS, Grid, by_title, cells, short, singles, slice_metrics
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -15,17 +15,8 @@ if TYPE_CHECKING:
     from bench_datasets.results import Metric, Result
 
 
-@dataclass(frozen=True)
-class Grid:
-    """One table: a title, the columns' heads, and rows of cells; the first cell of a row is its name."""
-
-    title: str
-    head: list[str]
-    rows: list[list[str]]
-
-
 COUNTS = frozenset({"il_tp", "il_tn", "il_fp", "il_fn"})
-MEANS = frozenset({"duplicates", "count_error", "drift"})
+MEANS = frozenset({"duplicates", "count_error", "drift", "nci", "delta_nci", "spearman"})
 SLICE_METRICS = ("macro_f1", "accuracy", "giou", "mask_redundancy_rate", "duplicates", "collapse", "count_error")
 
 
@@ -72,12 +63,12 @@ def _why(result: Result) -> str:
 
 
 def grids(result: Result) -> list[Grid]:
-    """The tables of a result: numbers by part, then each kind of slice, then the faults."""
-    tables = [_by_part(result.metrics)]
+    """The tables of a result: the numbers, then each kind of slice, then the faults."""
+    tables = [_by_part(result.metrics)] if by_part(result) else _lists(result)
     for by in dict.fromkeys(part.by for part in result.slices):
         parts = {part.value: part.metrics for part in result.slices if part.by == by}
         names = list(dict.fromkeys(name for metrics in parts.values() for name in metrics))
-        shown = [name for name in names if name in SLICE_METRICS] or names
+        shown = slice_metrics(result, [name for name in names if name in SLICE_METRICS] or names)
         rows = [
             [
                 value,
@@ -89,11 +80,33 @@ def grids(result: Result) -> list[Grid]:
         title = {"count": "by number of truth masks", "position": "by place in the generated sequence"}.get(
             by, f"by {by}"
         )
-        tables.append(Grid(title, [by, "n", *shown], rows))
+        tables.append(Grid(title, [by, "n", *map(short, shown)], rows))
     if result.faults:
         rows = [[code, f"{e['count']:,}", ", ".join(e["examples"])] for code, e in result.faults.items()]
         tables.append(Grid("faults", ["fault", "count", "for example"], rows))
     return tables
+
+
+def by_part(result: Result) -> bool:
+    """Whether every number has the same parts, so that one table holds them all."""
+    return result.benchmark == "pbench"
+
+
+def _lists(result: Result) -> list[Grid]:
+    """Numbers one below the other, with interval and n; those by row and column in tables of their own."""
+    rows = []
+    for key, metric in singles(result).items():
+        value, _, interval = show(metric, key, interval=True).partition(" ")
+        rows.append([key, value, interval, f"{metric.n:,}"])
+    tables = {
+        title: {
+            cell: show(metric, "il_tp" if title == PIVOTS["transition"] else cell[0]) for cell, metric in table.items()
+        }
+        for title, table in cells(result).items()
+    }
+    first = [Grid("", ["", "value", "95 % interval", "n"], rows)] if rows else []
+    made = by_title(tables)
+    return [*made, *first] if result.settings.get("k") else [*first, *made]
 
 
 def _by_part(metrics: Mapping[str, Metric]) -> Grid:

@@ -128,7 +128,8 @@ def _side_by_side(console: Console, results: dict[str, dict[str, Result]], proto
 
 def _other_protocols(console: Console, results: dict[str, dict[str, Result]], names: list[str]) -> Any:
     from bench_datasets.cli.tables import interval, plain_table
-    from bench_datasets.results_view import Grid, show
+    from bench_datasets.results_layout import Grid
+    from bench_datasets.results_view import show
 
     rows = []
     for name in names:

@@ -102,7 +102,7 @@ def _show(console: Console, found: dict[str, Any]) -> None:
 
     from bench_datasets.cli.screen import clean
     from bench_datasets.cli.tables import faults_table, new_table, plain_table, show_table
-    from bench_datasets.results_view import Grid
+    from bench_datasets.results_layout import Grid
 
     console.print(Text(found["title"], style="bold"))
     revision = f" at {found['revision']}" if found["revision"] else ""

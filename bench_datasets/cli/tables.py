@@ -11,7 +11,8 @@ from rich.text import Text
 
 from bench_datasets.cli.screen import clean
 from bench_datasets.results import Metric, Result
-from bench_datasets.results_view import MEANS, NOTE, Grid, caption, grids, headline, show, verdict
+from bench_datasets.results_layout import Grid
+from bench_datasets.results_view import MEANS, NOTE, by_part, caption, grids, headline, show, verdict
 
 
 def show_result(console: Console, result: Result) -> None:
@@ -21,11 +22,13 @@ def show_result(console: Console, result: Result) -> None:
     for line in verdict(result):
         style = "green" if line.startswith("comparable to published") else "yellow" if _weak(line) else ""
         console.print(Text(line, style=style), soft_wrap=True)
-    main, *rest = grids(result)
+    tables = grids(result)
+    main, rest = (tables[0], tables[1:]) if by_part(result) else (None, tables)
     rest.sort(key=lambda grid: grid.title != "faults")
     if rest and rest[0].title == "faults":
         show_table(console, faults_table(rest.pop(0)))
-    show_table(console, _numbers(console, main, result))
+    if main is not None:
+        show_table(console, _numbers(console, main, result))
     for grid in rest:
         show_table(console, plain_table(console, grid))
     console.print()

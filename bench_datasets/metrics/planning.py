@@ -14,7 +14,7 @@ from datasets import Dataset, Features, IterableDataset
 from datasets.utils import tqdm
 from numpy.typing import NDArray
 
-from bench_datasets.benchmarks import get_benchmark
+from bench_datasets.benchmarks import PBENCH_LEVELS, get_benchmark
 from bench_datasets.builders import provenance
 from bench_datasets.faults import FAULTS, BenchError, FaultError
 from bench_datasets.masks import using_engine
@@ -133,7 +133,7 @@ def make_plan(
     """
     metric = get_benchmark(benchmark).metric_module()
     chosen = metric.get_protocol(protocol)
-    if choices.get("level") is None and str(truth.split) in get_benchmark(benchmark).source.rows:
+    if choices.get("level") is None and str(truth.split) in PBENCH_LEVELS:
         choices["level"] = str(truth.split)
     options = ScoreOptions(chosen.name, **choices)
     table_features(benchmark, boundary=options.boundary)
@@ -155,7 +155,7 @@ def make_plan(
             "source": source["source"] if source else None,
             "split": str(truth.split) if truth.split is not None else None,
             "revision": source["revision"] if source else None,
-            "expected": sum(source["rows"].values()) if source else None,
+            "expected": _expected(source["rows"], str(truth.split)) if source else None,
         },
         "predictions": {"sha256": content_hash(hashed), "rows": len(predictions), "missing": units.missing},
         "settings": {"missing": options.missing, "on_fault": options.on_fault},
@@ -261,6 +261,12 @@ def _verify(metric: ModuleType, answers: Dataset, units: Units, options: ScoreOp
             named = [{"key": units.names[place[start + k]], **fields[start + k]} for k in sound]
             hashes += row_hashes(named, chosen.masks, chosen.groups)
     return hashes
+
+
+def _expected(rows: dict[str, int], split: str) -> int:
+    """Rows that the source holds: of the split, where its parts are splits, else of all parts."""
+    base = split.partition("[")[0]
+    return rows.get(base, sum(rows.values()))
 
 
 class UnitScorer:

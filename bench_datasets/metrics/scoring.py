@@ -10,7 +10,7 @@ import pyarrow as pa
 from datasets import Dataset, Features, IterableDataset
 
 from bench_datasets import __version__
-from bench_datasets.benchmarks import get_benchmark
+from bench_datasets.benchmarks import PBENCH_LEVELS, get_benchmark
 from bench_datasets.faults import BenchError
 from bench_datasets.masks import using_engine
 from bench_datasets.metrics.options import ScoreOptions
@@ -119,7 +119,7 @@ def map_score(
     Raises:
         BenchError: as `scorer`, and what the rows are found to lack.
     """
-    if level is None and str(dataset.split) in get_benchmark(benchmark).source.rows:
+    if level is None and str(dataset.split) in PBENCH_LEVELS:
         level = str(dataset.split)
     function = scorer(
         benchmark, protocol, missing=missing, on_fault=on_fault, level=level, boundary=boundary, engine=engine,
