@@ -1,0 +1,266 @@
+"""Speaking with the Hub: the client, its failures as one line each, and how long to wait before trying again."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import logging
+import os
+import random
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from bench_datasets.faults import BenchError
+
+if TYPE_CHECKING:
+    from huggingface_hub import HfApi
+
+ATTEMPTS = 5
+"""How often a request that failed on the way is made in all."""
+
+CONFLICTS = 100
+"""How often a commit is planned anew because somebody else's landed first."""
+
+LONGEST_WAIT = 330.0
+"""Seconds; the Hub's rate limits last five minutes. A longer `Retry-After` is told instead of waited for."""
+
+_PASSING = frozenset({408, 429, 500, 502, 503, 504})
+_NO_ROOM = re.compile(r"storage|quota|limit|too large|exceed|payment|billing", re.IGNORECASE)
+_TOKEN = re.compile(r"\bhf_[A-Za-z0-9]{16,}|(?<=Bearer )\S+")
+_NETWORK = re.compile(r"connect|connection|timed? ?out|dns|error sending request|network", re.IGNORECASE)
+
+
+def endpoint() -> str:
+    """The Hub's address: `HF_ENDPOINT` as it is now, else that of `huggingface_hub`."""
+    from huggingface_hub import constants
+
+    return (os.environ.get("HF_ENDPOINT") or constants.ENDPOINT).rstrip("/")
+
+
+def connect(token: str | None = None) -> HfApi:
+    """A client.
+
+    Args:
+        token: to sign in with; by default `HF_TOKEN`, or the one that `hf auth login` keeps.
+    """
+    from huggingface_hub import HfApi
+
+    return HfApi(endpoint=endpoint(), token=token)
+
+
+def scrub(text: str, token: object = None) -> str:
+    """A text without tokens: the given one, those of the environment, and whatever looks like one.
+
+    Example:
+        >>> scrub("no such token: hf_0123456789abcdefABCDEF")
+        'no such token: hf_***'
+    """
+    from huggingface_hub import get_token
+
+    known = {token, os.environ.get("HF_TOKEN"), os.environ.get("HUGGING_FACE_HUB_TOKEN"), get_token()}
+    for secret in known:
+        if isinstance(secret, str) and len(secret) > 5:
+            text = text.replace(secret, "hf_***")
+    return _TOKEN.sub("hf_***", text)
+
+
+def check_name(repo: str, what: str) -> str:
+    """A repo's name, if it can be one.
+
+    Args:
+        repo: `ORG/NAME`.
+        what: the option or argument that gave it.
+
+    Raises:
+        BenchError: it is no such name.
+
+    Example:
+        >>> check_name("acme/net", "--model")
+        'acme/net'
+    """
+    from huggingface_hub.errors import HFValidationError
+    from huggingface_hub.utils import validate_repo_id  # type: ignore[attr-defined]
+
+    try:
+        validate_repo_id(repo)
+    except HFValidationError as error:
+        text = str(error).split(". ")[0].rstrip(".")
+        raise BenchError(f"{what}: expected a repo's name as ORG/NAME, got {repo!r} ({text})") from None
+    if repo.count("/") != 1:
+        raise BenchError(f"{what}: expected a repo's name as ORG/NAME, got {repo!r}")
+    return repo
+
+
+def status_of(error: BaseException) -> int | None:
+    """The HTTP status behind an error, if an answer is behind it."""
+    response = getattr(_root(error), "response", None)
+    return getattr(response, "status_code", None)
+
+
+def unreachable(error: BaseException) -> bool:
+    """Whether an error is of the way to the Hub: no connection, a dropped one, no answer in time."""
+    found = _root(error)
+    if _of_the_way(found) and status_of(found) is None:
+        return True
+    return isinstance(found, RuntimeError) and bool(_NETWORK.search(str(found)))
+
+
+def seconds_to_wait(error: BaseException, attempt: int) -> float | None:
+    """How long to wait before the same is tried again; `None` where that would be of no use.
+
+    Args:
+        error: what went wrong.
+        attempt: how often the same was tried, from 1.
+    """
+    status = status_of(error)
+    if status not in _PASSING and not unreachable(error):
+        return None
+    if attempt >= ATTEMPTS or offline(error):
+        return None
+    asked = _retry_after(_root(error))
+    if asked is not None:
+        return asked if asked <= LONGEST_WAIT else None
+    return float(min(30.0, 0.5 * 2.0**attempt) * random.uniform(0.5, 1.0))
+
+
+def explain(error: BaseException, repo: str, kind: str, api: HfApi) -> BenchError:
+    """An error of the Hub, of the way there or of the disk as one line that says what to do; tokens are left out.
+
+    Args:
+        error: what went wrong.
+        repo: the repo's name.
+        kind: `model`, `dataset` or `space`.
+        api: the client that was used.
+    """
+    if isinstance(error, BenchError):
+        return error
+    line = " ".join(_words(_root(error), repo, kind, api).split())
+    return BenchError(scrub(line, api.token))
+
+
+def _words(error: BaseException, repo: str, kind: str, api: HfApi) -> str:
+    from huggingface_hub.errors import EntryNotFoundError, LocalTokenNotFoundError, RevisionNotFoundError
+
+    status, where = status_of(error), f"{repo} ({kind})"
+    said = str(getattr(error, "server_message", None) or error).strip()[:300]
+    if isinstance(error, LocalTokenNotFoundError):
+        return _sign_in(api, "no token was given")
+    if offline(error):
+        return f"{where}: the Hub is not asked while HF_HUB_OFFLINE is set; unset it"
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return f"{error.filename or 'disk'}: no room left on the disk; make room, or set HF_HOME to a larger one"
+    if status is None and unreachable(error):
+        reason = f"{type(error).__name__}: {error}"[:160]
+        return f"{api.endpoint}: can't be reached ({reason}); check the network and HF_ENDPOINT, then run it again"
+    if isinstance(error, RevisionNotFoundError | EntryNotFoundError):
+        return f"{where}: {said}"
+    if status in (401, 404):
+        return _absent(repo, kind, api)
+    if status in (402, 413, 507) or (status == 403 and _NO_ROOM.search(said)):
+        return f"{where}: the Hub has no room for it ({said}); free storage there, or publish under another name"
+    if status == 403:
+        return _forbidden(where, repo, said, api)
+    if status == 429:
+        wait = _retry_after(error)
+        when = f"in {wait:.0f} seconds" if wait is not None else "later"
+        return f"{where}: too many requests; run it again {when}, what is there already is not sent twice"
+    if status in (409, 412):
+        return f"{where}: others publish there all the time, and none of {CONFLICTS} attempts came first; run it again"
+    if status in _PASSING:
+        return f"{where}: the Hub failed {ATTEMPTS} times ({status}: {said}); run it again later"
+    if status is not None:
+        return f"{where}: the Hub refuses ({status}: {said})"
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename or where}: {error.strerror}"
+    return f"{where}: {type(error).__name__}: {said}"
+
+
+def _sign_in(api: HfApi, why: str) -> str:
+    return f"{why}; make one at {api.endpoint}/settings/tokens and give it as HF_TOKEN or to `hf auth login`"
+
+
+def _user(api: HfApi) -> tuple[str | None, str | None, int | None]:
+    """The token's user and role (where the Hub tells), else the status of the refusal."""
+    try:
+        found: dict[str, Any] = api.whoami()
+    except Exception as error:
+        return None, None, status_of(error) or (0 if not unreachable(error) else None)
+    auth = found.get("auth") or {}
+    return found.get("name"), (auth.get("accessToken") or {}).get("role"), None
+
+
+def _absent(repo: str, kind: str, api: HfApi) -> str:
+    from huggingface_hub import get_token
+
+    name, _, status = _user(api)
+    if name is None and status is not None:
+        if api.token is False or not (api.token or get_token()):
+            return _sign_in(api, f"{repo} ({kind}): not there for readers without a token, and no token was given")
+        return _sign_in(api, f"the Hub refuses the token ({status})")
+    other = other_kind(repo, kind, api)
+    hint = f"{repo} is a {other}" if other else "check the name"
+    return f"{repo}: no such {kind} at {api.endpoint}, or it is private and {name or 'you'} can't see it; {hint}"
+
+
+def other_kind(repo: str, kind: str, api: HfApi) -> str | None:
+    """What a repo's name stands for, where it is not what was expected."""
+    for other in ("model", "dataset", "space"):
+        if other != kind:
+            with contextlib.suppress(Exception):
+                api.repo_info(repo, repo_type=other)
+                return other
+    return None
+
+
+def _forbidden(where: str, repo: str, said: str, api: HfApi) -> str:
+    name, role, _ = _user(api)
+    if role == "read":
+        return _sign_in(api, f"{where}: the token of {name} may only read; publishing needs one that may write")
+    owner = repo.split("/")[0]
+    return f"{where}: {name or 'this token'} may not write at {owner} ({said}); is the name somebody else's?"
+
+
+def offline(error: BaseException) -> bool:
+    """Whether it was `HF_HUB_OFFLINE` that kept a request back."""
+    return type(_root(error)).__name__ == "OfflineModeIsEnabled"
+
+
+def _root(error: BaseException) -> BaseException:
+    """The error that tells most: an answer's or the way's below what wraps it, else the error itself."""
+    found: BaseException | None = error
+    while found is not None:
+        if _of_the_way(found) or getattr(found, "response", None) is not None:
+            return found
+        found = found.__cause__
+    return error
+
+
+def _of_the_way(error: BaseException) -> bool:
+    """Whether an error is one of the HTTP library's, whichever version of it the Hub's client stands on."""
+    return any(kind.__name__ == "HTTPError" and kind.__module__.startswith("httpx") for kind in type(error).__mro__)
+
+
+def _retry_after(error: BaseException) -> float | None:
+    headers = getattr(getattr(error, "response", None), "headers", None) or {}
+    with contextlib.suppress(KeyError, TypeError, ValueError):
+        return max(0.0, float(headers["Retry-After"]))
+    return None
+
+
+@contextlib.contextmanager
+def quietly() -> Iterator[None]:
+    """Keep the client's own bars and warnings down; what matters of them is told as errors."""
+    from huggingface_hub import utils
+
+    bars: Any = utils  # names that the package does not list as exported, documented though they are
+    level, shown = utils.logging.get_verbosity(), not bars.are_progress_bars_disabled()
+    utils.logging.set_verbosity(logging.ERROR)
+    if shown:
+        bars.disable_progress_bars()
+    try:
+        yield
+    finally:
+        utils.logging.set_verbosity(level)
+        if shown:
+            bars.enable_progress_bars()

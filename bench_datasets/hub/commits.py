@@ -1,0 +1,360 @@
+"""One atomic commit to a Hub repo: only what differs, planned anew when somebody else came first, never twice."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import random
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from bench_datasets.faults import BenchError
+from bench_datasets.hub import client
+
+if TYPE_CHECKING:
+    from huggingface_hub import CommitOperationCopy, HfApi
+
+Content: TypeAlias = bytes | str | Path
+"""A file's content: bytes, text, or the path of a local file."""
+
+_TEXT_LIMIT = 1 << 20
+
+
+class Head:
+    """A repo as it stands at one commit.
+
+    Attributes:
+        repo_id: its name.
+        repo_type: `model`, `dataset` or `space`.
+        sha: the commit; `None` where the repo is not there yet.
+        files: size, git blob id and (large files) SHA-256 by path.
+    """
+
+    def __init__(self, api: HfApi, repo_id: str, repo_type: str, sha: str | None) -> None:
+        from huggingface_hub.hf_api import RepoFile
+
+        self.repo_id, self.repo_type, self.sha = repo_id, repo_type, sha
+        self._api = api
+        self.files: dict[str, tuple[int, str, str | None]] = {}
+        if sha is not None:
+            for entry in api.list_repo_tree(repo_id, recursive=True, revision=sha, repo_type=repo_type):
+                if isinstance(entry, RepoFile):
+                    self.files[entry.path] = (entry.size, entry.blob_id, entry.lfs.sha256 if entry.lfs else None)
+
+    def read(self, path: str) -> bytes | None:
+        """A file's content, or `None` where there is no such file; kept in the Hub's cache."""
+        if path not in self.files or self.sha is None:
+            return None
+        local = self._api.hf_hub_download(self.repo_id, path, repo_type=self.repo_type, revision=self.sha)
+        return Path(local).read_bytes()
+
+    def text(self, path: str) -> str | None:
+        """A file's content as text, or `None` where there is no such file.
+
+        Raises:
+            BenchError: it is not UTF-8.
+        """
+        data = self.read(path)
+        try:
+            return None if data is None else data.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise BenchError(f"{self.repo_id}: {path}: expected UTF-8 text ({error}); mend it there first") from None
+
+    def holds(self, path: str, content: Content) -> bool:
+        """Whether a file is there with just this content; nothing is fetched to tell."""
+        if path not in self.files:
+            return False
+        size, blob, sha256 = self.files[path]
+        if size != size_of(content):
+            return False
+        if sha256 is not None:
+            return _digest(content, hashlib.sha256()) == sha256
+        return _digest(content, hashlib.sha1(b"blob %d\0" % size, usedforsecurity=False)) == blob
+
+
+Files: TypeAlias = Mapping[str, Content] | Callable[[Head], Mapping[str, Content]]
+"""Files by path in the repo, or a function that makes them from what is there."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """One file that a commit changes.
+
+    Attributes:
+        path: in the repo.
+        action: `add`, `change` or `delete`.
+        size: bytes afterwards.
+        diff: unified diff, for text; `None` for anything else.
+    """
+
+    path: str
+    action: Literal["add", "change", "delete"]
+    size: int
+    diff: str | None = None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a commit would do; nothing was written.
+
+    Attributes:
+        repo_id, repo_type: of the repo.
+        parent: the commit it would follow; `None` where the repo would be made.
+        message: of the commit.
+        create_pr: whether it would be proposed as a pull request.
+        changes: by path; empty where all is there already.
+    """
+
+    repo_id: str
+    repo_type: str
+    parent: str | None
+    message: str
+    create_pr: bool
+    changes: list[Change] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        how = "pull request to" if self.create_pr else "commit to" if self.parent else "new"
+        lines = [f"{how} {self.repo_type} {self.repo_id}: {self.message}"]
+        for change in self.changes:
+            lines.append(f"  {change.action} {change.path} ({change.size:,} bytes)")
+        for change in self.changes:
+            lines += [] if change.diff is None else ["", change.diff.rstrip("\n")]
+        return "\n".join(lines if self.changes else [*lines, "  nothing: all of it is there"])
+
+
+@dataclass(frozen=True)
+class CommitResult:
+    """What a commit did.
+
+    Attributes:
+        repo_id, repo_type: of the repo.
+        sha: the commit that holds all of it: the new one, or the one that was there.
+        url: of that commit.
+        paths: files that were written or deleted; empty where all was there already.
+        created: whether the repo was made.
+        pr_url, pr_num: of the pull request, where one holds it.
+    """
+
+    repo_id: str
+    repo_type: str
+    sha: str
+    url: str
+    paths: tuple[str, ...]
+    created: bool = False
+    pr_url: str | None = None
+    pr_num: int | None = None
+
+
+def commit(
+    repo_id: str,
+    repo_type: str,
+    files: Files,
+    message: str,
+    *,
+    description: str = "",
+    token: str | None = None,
+    create: bool = False,
+    create_pr: bool = False,
+    private: bool | None = None,
+    delete: Iterable[str] = (),
+    parent: str | None = None,
+    dry_run: bool = False,
+) -> CommitResult | Plan:
+    """Make a repo hold these files, in one commit that is there in full or not at all.
+
+    Only what differs is sent; where nothing does, no commit is made, so that a run after a failure, or a second one,
+    finishes the work and no more. When somebody else's commit lands first, everything is planned anew from it.
+    Requests that fail on the way are made again after a while, as long as the Hub asks for.
+
+    Args:
+        repo_id: `ORG/NAME`.
+        repo_type: `model`, `dataset` or `space`.
+        files: contents by path in the repo; or a function of the repo's `Head` that gives them, called anew for each
+            plan: the way to merge with what is there.
+        message: the commit's title, or the pull request's: an open one of the same author and title is gone on with.
+        description: more words.
+        token: to sign in with; by default the user's own.
+        create: make the repo where it is missing.
+        create_pr: propose it as a pull request.
+        private: whether a repo that is made is private; by default as its owner has set.
+        delete: paths to delete, a folder's ends in `/`; what is not there is as wanted.
+        parent: the commit that must be the repo's last; by default whichever is.
+        dry_run: write nothing and give the plan.
+
+    Returns:
+        What was done, or for a dry run the plan.
+
+    Raises:
+        BenchError: one line about what stands in the way: the token, the name, room, the network, the files.
+    """
+    work = _Work(client.check_name(repo_id, "repo"), repo_type, files, message, description, create, create_pr, private)
+    work.delete, work.parent, api = tuple(delete), parent, client.connect(token)
+    conflicts = failures = 0
+    with client.quietly():
+        while True:
+            try:
+                return work.plan(api) if dry_run else work.run(api)
+            except BenchError:
+                raise
+            except Exception as error:
+                if not dry_run and client.status_of(error) in (409, 412) and conflicts < client.CONFLICTS:
+                    conflicts += 1
+                    wait: float | None = random.uniform(0.0, min(3.0, 0.1 * 1.3**conflicts))
+                else:
+                    failures += 1
+                    wait = client.seconds_to_wait(error, failures)
+                if wait is None:
+                    raise client.explain(error, repo_id, repo_type, api) from None
+            time.sleep(wait)
+
+
+@dataclass
+class _Work:
+    """What is to be done; each attempt starts from what is there."""
+
+    repo_id: str
+    repo_type: str
+    files: Files
+    message: str
+    description: str
+    create: bool
+    create_pr: bool
+    private: bool | None
+    delete: tuple[str, ...] = ()
+    parent: str | None = None
+    created: bool = False
+
+    def run(self, api: HfApi) -> CommitResult:
+        from huggingface_hub import CommitOperationAdd, CommitOperationDelete
+
+        head, number = self.look(api)
+        if head.sha is None:
+            api.create_repo(self.repo_id, repo_type=self.repo_type, private=self.private, exist_ok=True)
+            self.created = True
+            head, number = self.look(api)
+        wanted, gone = self.compare(head)
+        if not wanted and not gone:
+            return self.result(api, str(head.sha), (), number)
+        operations: list[CommitOperationAdd | CommitOperationCopy | CommitOperationDelete] = [
+            CommitOperationAdd(path, content.encode() if isinstance(content, str) else content)
+            for path, content in wanted.items()
+        ]
+        operations += [CommitOperationDelete(path, is_folder=False) for path in gone]
+        done = api.create_commit(
+            self.repo_id,
+            operations,
+            commit_message=self.message,
+            commit_description=self.description,
+            repo_type=self.repo_type,
+            revision=None if number is None else f"refs/pr/{number}",
+            create_pr=self.create_pr and number is None,
+            parent_commit=head.sha,
+        )
+        return self.result(api, done.oid, (*wanted, *gone), number if number is not None else done.pr_num)
+
+    def plan(self, api: HfApi) -> Plan:
+        head, _ = self.look(api)
+        wanted, gone = self.compare(head)
+        changes = [_change(head, path, content) for path, content in wanted.items()]
+        changes += [Change(path, "delete", 0) for path in gone]
+        return Plan(self.repo_id, self.repo_type, head.sha, self.message, self.create_pr, changes)
+
+    def look(self, api: HfApi) -> tuple[Head, int | None]:
+        """The repo as it is, and the number of the pull request that this work goes on with."""
+        from huggingface_hub.errors import RepositoryNotFoundError
+
+        try:
+            sha = api.repo_info(self.repo_id, repo_type=self.repo_type).sha
+        except RepositoryNotFoundError as error:
+            if not self.create or client.status_of(error) == 401:
+                raise
+            other = client.other_kind(self.repo_id, self.repo_type, api)
+            if other is not None:
+                raise BenchError(
+                    f"{self.repo_id}: the name is taken by a {other}, expected a {self.repo_type} or a free name;"
+                    f" try {self.repo_id}-results"
+                ) from None
+            return Head(api, self.repo_id, self.repo_type, None), None
+        if self.parent is not None and sha != self.parent:
+            raise BenchError(f"{self.repo_id}: expected {self.parent} as the last commit, found {sha}; look again")
+        number = self.open_pull_request(api) if self.create_pr else None
+        if number is not None:
+            revision = f"refs/pr/{number}"
+            sha = api.repo_info(self.repo_id, repo_type=self.repo_type, revision=revision).sha
+        return Head(api, self.repo_id, self.repo_type, sha), number
+
+    def open_pull_request(self, api: HfApi) -> int | None:
+        """An open pull request of the same author and title, the newest."""
+        user = api.whoami()["name"]
+        found = api.get_repo_discussions(
+            self.repo_id,
+            repo_type=self.repo_type,
+            author=user,
+            discussion_type="pull_request",
+            discussion_status="open",
+        )
+        return max((one.num for one in found if one.title == self.message and one.author == user), default=None)
+
+    def compare(self, head: Head) -> tuple[dict[str, Content], list[str]]:
+        """What differs from what is there, and what is there and shouldn't be."""
+        files = self.files(head) if callable(self.files) else self.files
+        wanted = {path: content for path, content in sorted(files.items()) if not head.holds(path, content)}
+        folders = tuple(one for one in self.delete if one.endswith("/"))
+        gone = [p for p in head.files if p not in files and (p in self.delete or (folders and p.startswith(folders)))]
+        return wanted, gone
+
+    def result(self, api: HfApi, sha: str, paths: tuple[str, ...], number: int | None) -> CommitResult:
+        place = repo_url(api.endpoint, self.repo_id, self.repo_type)
+        pull = None if number is None else f"{place}/discussions/{number}"
+        url = f"{place}/commit/{sha}"
+        return CommitResult(self.repo_id, self.repo_type, sha, url, paths, self.created, pull, number)
+
+
+def repo_url(endpoint: str, repo_id: str, repo_type: str) -> str:
+    """A repo's page.
+
+    Example:
+        >>> repo_url("https://huggingface.co", "acme/results", "dataset")
+        'https://huggingface.co/datasets/acme/results'
+    """
+    return f"{endpoint}/{'' if repo_type == 'model' else repo_type + 's/'}{repo_id}"
+
+
+def size_of(content: Content) -> int:
+    """Bytes of a content."""
+    if isinstance(content, Path):
+        return content.stat().st_size
+    return len(content.encode() if isinstance(content, str) else content)
+
+
+def _digest(content: Content, digest: hashlib._Hash) -> str:
+    if isinstance(content, Path):
+        with content.open("rb") as file:
+            while block := file.read(1 << 20):
+                digest.update(block)
+    else:
+        digest.update(content.encode() if isinstance(content, str) else content)
+    return digest.hexdigest()
+
+
+def _change(head: Head, path: str, content: Content) -> Change:
+    old = head.files.get(path)
+    size = size_of(content)
+    small = size <= _TEXT_LIMIT and (old is None or (old[0] <= _TEXT_LIMIT and old[2] is None))
+    diff = _diff(head.read(path) or b"", content, path) if small else None
+    return Change(path, "change" if old else "add", size, diff)
+
+
+def _diff(before: bytes, content: Content, path: str) -> str | None:
+    after = content.read_bytes() if isinstance(content, Path) else content
+    try:
+        old, new = before.decode(), after if isinstance(after, str) else after.decode()
+    except UnicodeDecodeError:
+        return None
+    if "\0" in old + new:
+        return None
+    lines = difflib.unified_diff(old.splitlines(), new.splitlines(), f"a/{path}", f"b/{path}", lineterm="")
+    return "\n".join(lines)
