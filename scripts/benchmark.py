@@ -6,8 +6,8 @@
     python scripts/benchmark.py masks --plot masks.png --json masks.json
 
 Suites: `pbench` (bd.score end to end against the loop that one would write, and its memory), `masks` (intersections,
-tubes and suppression by pycocotools, faster-coco-eval, hotcoco, rlemasklib, where installed, and by our engines). Peers
-must agree to the last integer before anything is timed.
+tubes, suppression and outlines by pycocotools, faster-coco-eval, hotcoco, rlemasklib, where installed, and by our
+engines). Peers must agree to the last integer before anything is timed.
 """
 
 from __future__ import annotations

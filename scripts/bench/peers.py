@@ -1,7 +1,8 @@
 """Everything that answers the mask tasks: stock pycocotools, other libraries that are installed, and our engines.
 
-A peer offers some of four tasks on the same inputs and gives exact integers, so that all can be held to one answer:
-`pairs`, `matrix` and `tubes` give intersections in pixels, `nms` which masks stay.
+A peer offers some of five tasks on the same inputs and gives exact integers, so that all can be held to one answer:
+`pairs`, `matrix` and `tubes` give intersections in pixels, `nms` which masks stay, `outlines` what boundary IoU and
+boundary F are made of.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pycocotools import mask as coco
 
+from bench.outlines import outlines
 from bench_datasets import masks
 from bench_datasets.masks import MaskColumn
 
@@ -173,7 +175,11 @@ def _pycocotools_loop() -> Peer:
     tasks = {
         "pairs": _pairs_loop, "matrix": _matrix, "tubes": _tubes_by_frame, "nms": _nms_against_kept
     }  # fmt: skip
-    return Peer(BASELINE, {name: partial(task, coco) for name, task in tasks.items()})
+    return Peer(BASELINE, {**{name: partial(task, coco) for name, task in tasks.items()}, "outlines": _outlines_dense})
+
+
+def _outlines_dense(a: Masks, b: Masks) -> NDArray[np.int64]:
+    return outlines(a.rles, b.rles)
 
 
 def _pycocotools_grouped() -> Peer:
@@ -245,7 +251,9 @@ def _ours() -> list[Peer]:
     for name in masks.available_engines():
         for threads in (1, 2) if name in THREADED else (1,):
             label = f"ours, {name}" + (f", {threads} thread{'s' * (threads > 1)}" if name in THREADED else "")
-            tasks = {"pairs": _pairs, "matrix": _masks_matrix, "tubes": _tubes, "nms": _nms}
+            tasks = {
+                "pairs": _pairs, "matrix": _masks_matrix, "tubes": _tubes, "nms": _nms, "outlines": _outlines
+            }  # fmt: skip
             found.append(Peer(label, {task: _with_engine(name, threads, function) for task, function in tasks.items()}))
     return found
 
@@ -276,3 +284,7 @@ def _tubes(a: Masks, b: Masks) -> NDArray[np.int64]:
 
 def _nms(a: Masks) -> NDArray[np.bool_]:
     return masks.nms(_column(a), a.groups, NMS_IOU)
+
+
+def _outlines(a: Masks, b: Masks) -> NDArray[np.int64]:
+    return np.stack(masks.boundary_pairs(_column(a), _column(b)), axis=1)

@@ -1,4 +1,4 @@
-"""Suite `masks`: intersections, tubes and suppression by every peer, on masks of several kinds, sizes and numbers."""
+"""Suite `masks`: intersections, tubes, suppression and outlines by every peer, on masks of several kinds and sizes."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def crowd(rng: np.random.Generator, kind: str, n: int, size: tuple[int, int]) ->
 def _cases(quick: bool) -> list[tuple[str, str, str, Callable[..., Any]]]:
     """Title, kind of mask, task, and what makes its inputs."""
     one, four = synthetic.image_size(1), synthetic.image_size(4)
-    pairs, n, frames, crowded = (500, 60, 20, 90) if quick else (5000, 200, 300, 300)
+    pairs, n, frames, crowded, outlined = (500, 60, 20, 90, 4) if quick else (5000, 200, 300, 300, 20)
     result: list[tuple[str, str, str, Callable[..., Any]]] = []
     for kind in ("smooth",) if quick else synthetic.KINDS:
         result.append(
@@ -144,6 +144,10 @@ def _cases(quick: bool) -> list[tuple[str, str, str, Callable[..., Any]]]:
         result.append(
             (f"tubes, {frames} frames of 20 x 20", kind, "tubes",
              lambda rng, kind: video(rng, kind, frames, 20, one))
+        )  # fmt: skip
+        result.append(
+            (f"outlines of {outlined} pairs, 1 MP", kind, "outlines",
+             lambda rng, kind: aligned(rng, kind, outlined, one, (20, 250)))
         )  # fmt: skip
         result.append((f"NMS of {crowded}", kind, "nms", lambda rng, kind: crowd(rng, kind, crowded, four)))
     return result

@@ -7,6 +7,7 @@ import pytest
 from bench import suite_masks, synthetic
 from bench.peers import BASELINE, Masks, Peer, find_peers
 from pycocotools import mask as coco
+from scipy import ndimage
 
 PEERS, ABSENT = find_peers()
 SIZE = (90, 120)
@@ -55,6 +56,19 @@ class TestPeers:
         expected = greedy(stack(a).astype(bool))
         assert 0 < sum(expected) < 24
         assert peer.tasks["nms"](a).tolist() == expected
+
+    @offering("outlines")
+    def test_outlines(self, peer: Peer, kind: str) -> None:
+        a, b = suite_masks.aligned(np.random.default_rng(0), kind, 5, SIZE, (5, 30))
+        # The diagonal is 150: a depth of 3, so three erosions, and beyond the border there is background.
+        rings = [
+            [m & ~ndimage.binary_erosion(m, np.ones((3, 3)), iterations=3) for m in stack(side).astype(bool)]
+            for side in (a, b)
+        ]
+        found = peer.tasks["outlines"](a, b)
+        assert found[:, 0].tolist() == [int((x & y).sum()) for x, y in zip(*rings, strict=True)]
+        assert found[:, 1].tolist() == [int((x | y).sum()) for x, y in zip(*rings, strict=True)]
+        assert found.tolist() == PEERS[0].tasks["outlines"](a, b).tolist()
 
 
 def test_who_is_there() -> None:
