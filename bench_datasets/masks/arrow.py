@@ -99,6 +99,11 @@ def _sizes(array: pa.Array) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         raise MaskError(f"masks: expected size as a list of two integers, found Arrow type {kind}")
     if not pa.types.is_integer(kind.value_type):
         raise MaskError(f"masks: expected size as integers, found Arrow type {kind}")
+    if array.null_count == 0 and pa.types.is_fixed_size_list(kind) and kind.list_size == 2 and _plain(kind.value_type):
+        values = array.flatten()
+        if values.null_count == 0:
+            pairs = values.to_numpy().reshape(n, 2)
+            return pairs[:, 0].astype(np.int64), pairs[:, 1].astype(np.int64)
     sizes = np.full((n, 2), -1, np.int64)
     length = pc.fill_null(pc.list_value_length(array), 0).to_numpy(zero_copy_only=False)
     two = length == 2
@@ -109,3 +114,8 @@ def _sizes(array: pa.Array) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     else:
         sizes[two] = flat[np.repeat(two, length)].reshape(-1, 2)
     return sizes[:, 0], sizes[:, 1]
+
+
+def _plain(kind: pa.DataType) -> bool:
+    """Whether integers of a type fit int64 as they are."""
+    return bool(pa.types.is_signed_integer(kind))

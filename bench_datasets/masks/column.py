@@ -155,15 +155,29 @@ class MaskColumn:
 
     def readable(self) -> NDArray[np.int64]:
         """`(n,) int64`, pixels of the masks whose counts are to be read; 0 where their shape forbids it."""
+        if not len(self):
+            return np.zeros(0, np.int64)
+        if self._ordinary:
+            return self.pixels
         sized = (self.heights > 0) & (self.widths > 0)
         return np.where(sized & ~self._large() & self.present & self.counted, self.pixels, 0)
 
     def blame(self, status: NDArray[np.int8]) -> None:
         """Put into `status` `(n,)` what can be told from the shape alone."""
+        if self._ordinary:
+            return
         status[self._large()] = Status.TOO_LARGE
         status[~self.counted] = Status.NULL_COUNTS
         status[(self.heights <= 0) | (self.widths <= 0)] = Status.BAD_SIZE
         status[~self.present] = Status.NULL
+
+    @cached_property
+    def _ordinary(self) -> bool:
+        """Whether every mask is there and of a size that can be read, as nearly always."""
+        h, w = self.heights, self.widths
+        if not len(self) or h.min() <= 0 or w.min() <= 0 or not (self.present.all() and self.counted.all()):
+            return False
+        return int(h.max()) * int(w.max()) <= MAX_PIXELS
 
     def _large(self) -> NDArray[np.bool_]:
         """Whether there are more than `MAX_PIXELS`, told without the product wrapping around."""
