@@ -80,8 +80,7 @@ def take(
     tables: list[pa.Table] = []
     first = 0
     for table in labels.with_format("arrow").iter(batch_size=_BATCH):
-        names = table.select([name for name in ("key", "id", "level") if name in table.column_names])
-        keys, ids, levels = metric.row_names(names, None, columns)
+        keys, ids, levels = _row_names(table, metric, columns)
         everything.add(keys, ids, levels)
         values = [table.column(name).to_pylist() for name in by]
         kept = []
@@ -106,6 +105,16 @@ def take(
     else:
         rows = labels.select(chosen)
     return Part(rows, level, everything, scope)
+
+
+def _row_names(table: pa.Table, metric: ModuleType, columns: Sequence[str]) -> tuple[list[str], list[int], list[str]]:
+    """Keys, ids and levels of rows; a benchmark that has only keys gets no ids and no levels."""
+    if hasattr(metric, "row_names"):
+        names = table.select([name for name in ("key", "id", "level") if name in table.column_names])
+        found: tuple[list[str], list[int], list[str]] = metric.row_names(names, None, columns)
+        return found
+    keys = table.column("key").to_pylist()
+    return keys, [-1] * len(keys), [""] * len(keys)
 
 
 def restrict(predictions: Dataset, part: Part) -> Dataset:

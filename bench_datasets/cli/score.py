@@ -152,13 +152,14 @@ def part_of(
     truth = open_truth(benchmark, data, split=split, streaming=stream)
     if level is None and limit is None:
         return truth, answers
+    metric = get_benchmark(benchmark).metric_module()
     if limit is not None:
-        metric = get_benchmark(benchmark).metric_module()
         names = [name for name in choices.flat_columns(truth.features.arrow_schema) if name in metric.LABEL_COLUMNS]
         for column in by:
             choices.one_of(column, names, "--by")
-    part = take(truth, get_benchmark(benchmark).metric_module(), level=level, limit=limit, by=by if limit else ())
-    return part.rows, restrict(answers, part)
+    part = take(truth, metric, level=level, limit=limit, by=by if limit else ())
+    # Where predictions bear the rows' own names, those for rows that were not taken are told apart by the pairing.
+    return part.rows, restrict(answers, part) if hasattr(metric, "row_names") else answers
 
 
 def _slices(benchmark: str, by: Sequence[str], *, limited: bool) -> list[str]:
