@@ -132,12 +132,11 @@ class Hub:
 
 @pytest.fixture
 def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
-    """A fresh Hub; in this process the package and `huggingface_hub` speak with it, too, as alice."""
+    """A fresh Hub; in this process the package speaks with it, too, as alice."""
     found = Hub(tmp_path / "hub")
     home = Path(found.env["HF_HOME"])
     for name, value in (
         ("HF_HUB_OFFLINE", False),
-        ("ENDPOINT", found.endpoint),
         ("HF_HUB_CACHE", str(home / "hub")),
         ("HF_TOKEN_PATH", str(home / "token")),
         ("HF_HUB_DISABLE_XET", True),
