@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from bench_datasets.benchmarks import get_benchmark
 from bench_datasets.faults import BenchError
+from bench_datasets.metrics.gathering import ALL, Gathered, assemble
 from bench_datasets.metrics.pvsg.columns import SCORE_COLUMNS, features
 from bench_datasets.metrics.pvsg.explain import explain
 from bench_datasets.metrics.pvsg.pairing import attach, pair_units, read_answers
@@ -25,11 +26,14 @@ from bench_datasets.metrics.pvsg.summary import (
     tube_statistics,
 )
 from bench_datasets.results import Metric, Slice
-from bench_datasets.statistics import Statistic, estimate
+from bench_datasets.statistics import Statistic
 
 __all__ = [
     "ANSWER_COLUMNS",
+    "FAMILY",
     "LABEL_COLUMNS",
+    "LOWER_IS_BETTER",
+    "OWN_PARTS",
     "PROTOCOLS",
     "SCORE_COLUMNS",
     "SORT_COLUMNS",
@@ -39,6 +43,7 @@ __all__ = [
     "comparable_to",
     "explain",
     "features",
+    "gather",
     "get_protocol",
     "pair_units",
     "read_answers",
@@ -52,7 +57,12 @@ UNIT = "video"
 SORT_COLUMNS = ("key",)
 """What a score table is sorted by, and what tells its rows apart."""
 
-PREDICTION_COLUMNS = ANSWER_COLUMNS
+FAMILY: dict[str, str] = {}
+"""What the keys of the headline number's parts begin with, by protocol: here it has none."""
+
+OWN_PARTS: frozenset[str] = frozenset()
+"""Parts that every run cuts for itself, so that runs can't be paired over them."""
+
 DEFAULT_K = (20, 50, 100)
 _ROW_SLICES = ("source",)
 _RELATION_SLICES = ("predicate", "span", "size")
@@ -85,28 +95,31 @@ def summarize_table(
     Raises:
         BenchError: a column to slice by is absent, or a list; thresholds or ranks are out of range.
     """
-    scores = read_scores(table, get_protocol(protocol), thresholds, tuple(k))
-    everything = np.ones(len(table), np.bool_)
+    found = gather(table, protocol, k=k, thresholds=thresholds, by=by)
+    return assemble(found, table["cluster"].to_pylist(), draws, seed, lower=LOWER_IS_BETTER)
 
-    def estimated(statistics: Mapping[str, Statistic]) -> dict[str, Metric]:
-        found = estimate(statistics, table["cluster"].to_pylist(), draws, seed)
+
+def gather(
+    table: pa.Table,
+    protocol: str,
+    *,
+    k: Sequence[int] = DEFAULT_K,
+    thresholds: Sequence[float] | None = None,
+    by: Sequence[str] = (),
+) -> Gathered:
+    """Every number of scored rows before it is estimated; see `summarize_table`."""
+    scores = read_scores(table, get_protocol(protocol), thresholds, tuple(k))
+
+    def of_rows(rows: np.ndarray[Any, np.dtype[np.bool_]]) -> dict[str, Statistic]:
         return {
-            name: Metric(item.value, item.n, item.ci95, not name.startswith(LOWER_IS_BETTER))
-            for name, item in found.items()
+            **relation_statistics(scores, rows[scores.row]),
+            **tube_statistics(scores, rows),
+            **panoptic_statistics(scores, rows),
         }
 
-    def of_rows(rows: np.ndarray[Any, np.dtype[np.bool_]]) -> dict[str, Metric]:
-        # Apart from each other, so that few columns are held at a time; the draws are the same.
-        return (
-            estimated(relation_statistics(scores, rows[scores.row]))
-            | estimated(tube_statistics(scores, rows))
-            | estimated(panoptic_statistics(scores, rows))
-        )
-
-    slices = [
-        Slice(name, value, estimated(relation_statistics(scores, where, mean=name != "predicate")))
-        for (name, value), where in relation_slices(scores).items()
-    ]
+    found: Gathered = {ALL: of_rows(np.ones(len(table), np.bool_))}
+    for part, where in relation_slices(scores).items():
+        found[part] = relation_statistics(scores, where, mean=part[0] != "predicate")
     for column in dict.fromkeys([*_ROW_SLICES, *by]):
         if column in _RELATION_SLICES:
             continue
@@ -114,8 +127,8 @@ def summarize_table(
             flat = [field.name for field in table.schema if not pa.types.is_nested(field.type)]
             raise BenchError(f"by: expected {', '.join(_RELATION_SLICES)} or one of {', '.join(flat)}; got {column!r}")
         values = np.array([str(value) for value in table[column].to_pylist()])
-        slices += [Slice(column, value, of_rows(values == value)) for value in sorted(set(values.tolist()))]
-    return of_rows(everything), slices
+        found |= {(column, value): of_rows(values == value) for value in sorted(set(values.tolist()))}
+    return found
 
 
 def comparable_to(

@@ -25,8 +25,8 @@ Ints = NDArray[np.int64]
 WINDOWS = (1, 2, 4, 6)
 """Frames in VPQ's windows; they move on frame by frame."""
 
-CHUNK_INTERVALS = 1 << 20
-"""Foreground intervals that are told apart at a time."""
+CHUNK_RUNS = 1 << 19
+"""Runs of masks that are told apart at a time."""
 
 
 class Windows(NamedTuple):
@@ -105,109 +105,107 @@ def read_frames(truth: Truth, prediction: Prediction, overlaps: Overlaps) -> Fra
     left, right, count = truth.tubes, prediction.tubes, truth.frames
     known = prediction.categories >= 0
     true, predicted = left.areas_by_frame(count), right.areas_by_frame(count) * known[:, None]
-    parts, kept = [], []
+    sides, lost = [], []
     for tubes, wanted, areas in ((left, np.ones(left.count, np.bool_), true), (right, known, predicted)):
-        used = (tubes.frames >= 0) & (tubes.frames < count) & wanted[tubes.tubes]
-        part, changed = take_apart(tubes.select(used), count)
-        areas[part.tubes, part.frames] = part.masks.areas()
-        used[used] = ~changed
-        parts.append(part)
-        kept.append(used)
-    same = kept[0][overlaps.left] & kept[1][overlaps.right]
-    found = [_labels(Overlaps(*(values[same] for values in overlaps)), left, right)]
-    for a, b in ((left.select(kept[0]), parts[1]), (parts[0], right.select(kept[1])), parts):
+        side = tubes.select((tubes.frames >= 0) & (tubes.frames < count) & wanted[tubes.tubes])
+        part = lost_parts(side, count)
+        areas[part.tubes, part.frames] -= part.masks.areas()
+        sides.append(side)
+        lost.append(part)
+    # What is left of two masks shares what they share, less what the lost part of either shares with the other.
+    found = [_labels(Overlaps(*(v[known[right.tubes[overlaps.right]]] for v in overlaps)), left, right, 1)]
+    for a, b, sign in ((lost[0], sides[1], -1), (sides[0], lost[1], -1), (*lost, 1)):
         if len(a.frames) and len(b.frames):
-            found.append(_labels(frame_overlaps(a, b, count), a, b))
+            found.append(_labels(frame_overlaps(a, b, count), a, b, sign))
     frame, obj, tube, pixels = (np.concatenate(items) for items in zip(*found, strict=True))
     code, place = np.unique(obj * max(right.count, 1) + tube, return_inverse=True)
     shared = np.zeros((len(code), count), np.int64)
-    shared[place, frame] = pixels
-    pairs = np.stack(np.divmod(code, max(right.count, 1)), axis=1)
+    np.add.at(shared, (place, frame), pixels)
+    meet = shared.any(axis=1)
+    shared, pairs = shared[meet], np.stack(np.divmod(code[meet], max(right.count, 1)), axis=1)
     covered = np.zeros_like(predicted)
     np.add.at(covered, pairs[:, 1], shared)
     return Frames(pairs, shared, true, predicted, covered)
 
 
-def _labels(overlaps: Overlaps, left: Tubes, right: Tubes) -> tuple[Ints, Ints, Ints, Ints]:
-    return overlaps.frames, left.tubes[overlaps.left], right.tubes[overlaps.right], overlaps.shared
+def _labels(overlaps: Overlaps, left: Tubes, right: Tubes, sign: int) -> tuple[Ints, Ints, Ints, Ints]:
+    return overlaps.frames, left.tubes[overlaps.left], right.tubes[overlaps.right], sign * overlaps.shared
 
 
-def take_apart(tubes: Tubes, count: int) -> tuple[Tubes, NDArray[np.bool_]]:
-    """What is left of the masks that overlap an earlier tube's, when each pixel is left to the first tube that has it.
+def lost_parts(tubes: Tubes, count: int) -> Tubes:
+    """What each mask loses when every pixel is left to the first tube that has it; masks that lose nothing left out.
 
     Args:
         tubes: of a video, whose masks are of one size and within its frames.
         count: frames of the video.
 
-    Returns:
-        The masks that changed, and which ones of `tubes` these are, `(m,) bool`.
-
     Example:
         >>> both = Tubes(MaskColumn.from_dense([[[1, 1, 0]], [[0, 1, 1]]]), np.array([0, 0]), np.array([0, 1]), 2)
-        >>> part, changed = take_apart(both, 1)
-        >>> part.masks.areas(), changed
-        (array([1]), array([False,  True]))
+        >>> part = lost_parts(both, 1)
+        >>> part.tubes, part.masks.decode(0).astype(int)
+        (array([1]), array([[0, 1, 0]]))
     """
-    changed, involved = np.zeros(len(tubes.frames), np.bool_), np.zeros(len(tubes.frames), np.bool_)
-    if _any_overlap(tubes, count):
-        pairs = frame_overlaps(tubes, tubes, count)
-        later = pairs.left < pairs.right
-        changed[pairs.right[later]] = True
-        involved[pairs.left[later]] = True
-    involved |= changed
-    group = tubes.select(involved)
-    masks = group.masks
-    starts, ends, offsets = masks.decoded.intervals
-    first = np.searchsorted(group.frames, np.arange(count + 1))
-    found: list[tuple[Ints, Ints, Ints]] = [(offsets[:0], offsets[:0], offsets[:0])]
-    for begin, end in slices(np.diff(offsets[first]) / CHUNK_INTERVALS):
-        a, b = int(first[begin]), int(first[end])
-        own = np.repeat(np.arange(a, b), np.diff(offsets[a : b + 1]))
-        base = group.frames[own] * (masks.pixels[own] + 1)  # a pixel between frames keeps their intervals apart
-        part = slice(int(offsets[a]), int(offsets[b]))
-        low, high, label = _first_claims(starts[part] + base, ends[part] + base, own)
-        away = group.frames[label] * (masks.pixels[label] + 1)
-        found.append((low - away, high - away, label))
-    low, high, label = (np.concatenate(items) for items in zip(*found, strict=True))
-    column = MaskColumn.from_runs(_runs(low, high, label, masks.pixels), masks.heights, masks.widths)
-    return Tubes(column, group.frames, group.tubes, group.count).select(changed[involved]), changed
-
-
-def _any_overlap(tubes: Tubes, count: int) -> bool:
-    """Whether two masks of a frame share a pixel: whether their union is smaller than their sum."""
     nothing = tubes.masks.part(0, 0), tubes.frames[:0]
     union = union_overlaps(count, (tubes.masks, tubes.frames), nothing)[1]
-    return bool(union.sum() < tubes.masks.areas().sum())
+    total = np.zeros(count, np.int64)
+    np.add.at(total, tubes.frames, tubes.masks.areas())
+    tubes = tubes.select((total > union)[tubes.frames])
+    first = np.searchsorted(tubes.frames, np.arange(count + 1))
+    runs = np.concatenate([[0], np.cumsum(tubes.masks.decoded.ends.number)])[first]
+    found: list[tuple[Ints, Ints, Ints]] = [(first[:0], first[:0], first[:0])]
+    for begin, end in slices(np.diff(runs) / CHUNK_RUNS):
+        a, b = int(first[begin]), int(first[end])
+        part = tubes.masks.part(a, b)
+        starts, ends, offsets = part.decoded.intervals
+        own = np.repeat(np.arange(b - a), np.diff(offsets))
+        base = tubes.frames[a:b] * part.pixels
+        low, high, label = _lost(starts + base[own], ends + base[own], own)
+        found.append((low - base[label], high - base[label], label + a))
+    low, high, label = (np.concatenate(items) for items in zip(*found, strict=True))
+    masks, place = np.unique(label, return_inverse=True)
+    pixels = tubes.masks.pixels[masks]
+    column = MaskColumn.from_runs(
+        _runs(low, high, place, pixels), tubes.masks.heights[masks], tubes.masks.widths[masks]
+    )
+    return Tubes(column, tubes.frames[masks], tubes.tubes[masks], tubes.count)
 
 
-def _first_claims(starts: Ints, ends: Ints, own: Ints) -> tuple[Ints, Ints, Ints]:
-    """Intervals of masks `own` cut so that each place is left to the lowest mask that has it; by mask, then place."""
+def _lost(starts: Ints, ends: Ints, own: Ints) -> tuple[Ints, Ints, Ints]:
+    """Of intervals of masks `own`, by mask and then place: the pieces that a lower mask has too, in the same order."""
+    order = np.argsort(starts, kind="stable")
+    low, high = starts[order], ends[order]
+    meets = np.zeros(len(order) + 1, np.bool_)
+    meets[1:-1] = low[1:] < np.maximum.accumulate(high)[:-1]
+    involved = np.zeros(len(order), np.bool_)
+    involved[order] = meets[:-1]
+    # An interval that meets a later one meets the next one too.
+    involved[order[:-1]] |= high[:-1] > low[1:]
+    starts, ends, own = starts[involved], ends[involved], own[involved]
     bounds = np.sort(np.concatenate([starts, ends]))
-    bounds = bounds[np.concatenate([[True], bounds[1:] != bounds[:-1]])] if len(bounds) else bounds
-    low, high = np.searchsorted(bounds, starts), np.searchsorted(bounds, ends)
+    low, high = np.searchsorted(bounds, starts, side="right") - 1, np.searchsorted(bounds, ends)
     sizes = high - low
     begin = np.concatenate([[0], np.cumsum(sizes)])
     piece = np.arange(int(begin[-1])) + np.repeat(low - begin[:-1], sizes)
-    nobody = np.iinfo(np.int64).max
-    claim = np.full(len(bounds), nobody)
-    np.minimum.at(claim, piece, np.repeat(own, sizes))
-    kept = np.flatnonzero(claim != nobody)
-    order = kept[np.argsort(claim[kept], kind="stable")]
-    label, low, high = claim[order], bounds[order], bounds[order + 1]
-    apart = np.ones(len(order) + 1, np.bool_)
+    label = np.repeat(own, sizes)
+    claim = np.full(len(bounds), np.iinfo(np.int64).max)
+    np.minimum.at(claim, piece, label)
+    gone = claim[piece] < label
+    piece, label = piece[gone], label[gone]
+    low, high = bounds[piece], bounds[piece + 1]
+    some = low < high
+    low, high, label = low[some], high[some], label[some]
+    apart = np.ones(len(label) + 1, np.bool_)
     apart[1:-1] = (label[1:] != label[:-1]) | (low[1:] != high[:-1])
-    first, last = np.flatnonzero(apart[:-1]), np.flatnonzero(apart[1:])
-    return low[first], high[last], label[first]
+    return low[apart[:-1]], high[apart[1:]], label[apart[:-1]]
 
 
 def _runs(low: Ints, high: Ints, label: Ints, pixels: Ints) -> Runs:
-    """Runs, background first, of masks given by their foreground intervals."""
+    """Runs, background first, of masks given by their foreground intervals, each with one at least."""
     count = np.bincount(label, minlength=len(pixels))
     begin = np.concatenate([[0], np.cumsum(count)])
     before = np.concatenate([[0], high])[:-1]
-    before[begin[:-1][count > 0]] = 0
-    tail = pixels.copy()
-    tail[count > 0] -= high[begin[1:][count > 0] - 1]
+    before[begin[:-1]] = 0
+    tail = pixels - high[begin[1:] - 1]
     sizes = 2 * count + (tail > 0)
     offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     lengths = np.empty(int(offsets[-1]), np.int64)

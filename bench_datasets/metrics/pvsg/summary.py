@@ -27,8 +27,8 @@ SIZE_BUCKETS: tuple[tuple[str, float, float], ...] = (
 )  # fmt: skip
 """Relations by the smaller of subject and object, its mean share of the frames it is visible in: name, from, below."""
 
-LOWER_IS_BETTER = ("loss/",)
-"""Beginnings of the keys of which less is better; of all others more is."""
+LOWER_IS_BETTER = frozenset({"loss"})
+"""Words in keys of which less is better; of all others more is."""
 
 Mask = NDArray[np.bool_]
 
