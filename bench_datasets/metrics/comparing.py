@@ -160,10 +160,10 @@ def compare(
     tables = _tables(scores, names)
     if len(tables) < 2:
         raise BenchError(f"compare: expected two runs or more, got {len(tables)}")
-    kind = benchmark or _benchmark(next(iter(tables.values())))
+    kind = benchmark or benchmark_of(next(iter(tables.values())))
     metric = get_benchmark(kind).metric_module()
-    read = {name: read_table(table, metric) for name, table in tables.items()}
-    protocol = _alike(read, metric)
+    read = {name: metric.paired_rows(read_table(table, metric)) for name, table in tables.items()}
+    protocol = check_alike(read, metric)
     version = f"{protocol['name']}@{protocol['version']}"
     runs = list(read)
     first = read[runs[0]]
@@ -174,7 +174,7 @@ def compare(
         )
         for name, table in read.items()
     }
-    keys = [key for key in chosen[runs[0]] if all(key in found for found in chosen.values())]
+    keys = [key for key in chosen[runs[0]] if _alike(key, list(chosen.values()))]
     clusters = first["cluster"].to_pylist()
 
     def higher(key: Key) -> bool:
@@ -215,7 +215,7 @@ def _tables(scores: Mapping[str, Scores] | Sequence[Scores], names: Sequence[str
     if isinstance(scores, Mapping):
         items = list(scores.items())
     else:
-        given = list(names) if names is not None else _names(scores)
+        given = list(names) if names is not None else names_of(scores)
         if len(given) != len(scores):
             raise BenchError(f"names: expected {len(scores)}, one a run, got {len(given)}")
         items = list(zip(given, scores, strict=True))
@@ -224,7 +224,7 @@ def _tables(scores: Mapping[str, Scores] | Sequence[Scores], names: Sequence[str
     return {name: read_scores(item) if isinstance(item, (str, os.PathLike)) else item for name, item in items}
 
 
-def _names(scores: Sequence[Scores]) -> list[str]:
+def names_of(scores: Sequence[Scores]) -> list[str]:
     """Names by place; a second run of one name is numbered."""
     names: list[str] = []
     for i, item in enumerate(scores):
@@ -242,8 +242,12 @@ def _name(item: Scores, i: int) -> str:
     return chr(ord("A") + i) if i < 26 else f"run {i}"
 
 
-def _benchmark(table: Any) -> str:
-    """Whose columns a score table has."""
+def benchmark_of(table: Any) -> str:
+    """Whose columns a score table has.
+
+    Raises:
+        BenchError: it is no score table.
+    """
     columns = set(table.column_names or ())
     for name, entry in BENCHMARKS.items():
         if set(entry.metric_module().features()) <= columns:
@@ -251,8 +255,16 @@ def _benchmark(table: Any) -> str:
     raise BenchError(f"scores: expected a score table, found the columns {', '.join(sorted(columns)[:6])}")
 
 
-def _alike(tables: Mapping[str, pa.Table], metric: ModuleType) -> dict[str, str]:
-    """The one protocol; same rows of the same content in all tables, none of them skipped."""
+def check_alike(tables: Mapping[str, pa.Table], metric: ModuleType) -> dict[str, str]:
+    """The one protocol of several runs, which must have the same rows of the same content, none of them skipped.
+
+    Args:
+        tables: what `read_table` gave, by the runs' names.
+        metric: the benchmark's metric module.
+
+    Raises:
+        BenchError: they differ; the message says in what.
+    """
     protocols = {name: one_protocol(table) for name, table in tables.items()}
     first, *others = tables
     for name in others:
@@ -287,9 +299,21 @@ def _alike(tables: Mapping[str, pa.Table], metric: ModuleType) -> dict[str, str]
     return protocols[first]
 
 
+def _alike(key: Key, chosen: Sequence[Mapping[Key, Statistic]]) -> bool:
+    """Whether all runs have a number, made of the same columns."""
+    return len({found[key].columns.shape[1] if key in found else -1 for found in chosen} | {-1}) == 2 and all(
+        key in found for found in chosen
+    )
+
+
 def _choose(metric: ModuleType, gathered: Gathered, protocol: str, every: bool) -> dict[Key, Statistic]:
     """All numbers, or the headline and its family; parts that each run cuts for itself are left out."""
-    flat = {(p, n): item for p, items in gathered.items() for n, item in items.items() if p[0] not in metric.OWN_PARTS}
+    flat = {
+        (part, name): item
+        for part, items in gathered.items()
+        for name, item in items.items()
+        if part[0] not in metric.OWN_PARTS and name.partition("/")[0] not in metric.OWN_METRICS
+    }
     if every:
         return flat
     family = metric.FAMILY.get(protocol, "")

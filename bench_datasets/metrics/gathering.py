@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from bench_datasets.results import Metric, Slice
-from bench_datasets.statistics import Statistic, estimate
+from bench_datasets.statistics import Estimate, Statistic, estimate
 
 Part = tuple[str, str]
 """A column and a value of it; two empty texts stand for all rows."""
@@ -14,6 +14,10 @@ ALL: Part = ("", "")
 
 Gathered = dict[Part, dict[str, Statistic]]
 """Every number of a score table, by part and name."""
+
+
+AT_A_TIME = 512
+"""Numbers that are estimated together: bounds what is held of their draws; the draws are the same for all."""
 
 
 def better_when_higher(name: str, lower: Collection[str]) -> bool:
@@ -50,7 +54,10 @@ def assemble(
     """
     flat = {(part, name): item for part, items in gathered.items() for name, item in items.items()}
     keys = {str(i): key for i, key in enumerate(flat)}
-    found = estimate({i: flat[key] for i, key in keys.items()}, clusters, draws, seed)
+    found: dict[str, Estimate] = {}
+    names = list(keys)
+    for first in range(0, len(names), AT_A_TIME):
+        found |= estimate({i: flat[keys[i]] for i in names[first : first + AT_A_TIME]}, clusters, draws, seed)
     grouped: dict[Part, dict[str, Metric]] = {part: {} for part in gathered}
     for i, (part, name) in keys.items():
         item = found[i]

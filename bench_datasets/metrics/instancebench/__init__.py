@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from bench_datasets.benchmarks import get_benchmark
 from bench_datasets.metrics.instancebench.columns import SCORE_COLUMNS, features
@@ -14,12 +15,16 @@ from bench_datasets.metrics.instancebench.pairing import attach, pair_units, rea
 from bench_datasets.metrics.instancebench.protocol import PROTOCOLS, Protocol, get_protocol
 from bench_datasets.metrics.instancebench.rows import ANSWER_COLUMNS, LABEL_COLUMNS
 from bench_datasets.metrics.instancebench.score import score_table
-from bench_datasets.metrics.instancebench.summary import summarize_table
+from bench_datasets.metrics.instancebench.summary import LOWER_IS_BETTER, gather, summarize_table
 from bench_datasets.predictions.instancebench import ORIGINAL
 
 __all__ = [
     "ANSWER_COLUMNS",
+    "FAMILY",
     "LABEL_COLUMNS",
+    "LOWER_IS_BETTER",
+    "OWN_METRICS",
+    "OWN_PARTS",
     "PROTOCOLS",
     "SCORE_COLUMNS",
     "SORT_COLUMNS",
@@ -29,8 +34,10 @@ __all__ = [
     "comparable_to",
     "explain",
     "features",
+    "gather",
     "get_protocol",
     "pair_units",
+    "paired_rows",
     "read_answers",
     "score_table",
     "summarize_table",
@@ -39,8 +46,22 @@ __all__ = [
 UNIT = "tces"
 """What is resampled."""
 
+FAMILY = {"default": "miou/operation/"}
+"""What the keys of the headline number's parts begin with, by protocol."""
+
+OWN_PARTS: frozenset[str] = frozenset()
+"""Parts that every run cuts for itself, so that runs can't be paired over them."""
+
+OWN_METRICS: frozenset[str] = frozenset()
+"""First words of the keys that are made of other columns in every run, so that runs can't be paired by them."""
+
 SORT_COLUMNS = ("key", "run", "condition")
 """What a score table is sorted by, and what tells its rows apart."""
+
+
+def paired_rows(table: pa.Table) -> pa.Table:
+    """The score rows over which runs are compared: answers to the original, whatever else a model was asked."""
+    return table.filter(pc.equal(table["condition"], ORIGINAL))
 
 
 def comparable_to(

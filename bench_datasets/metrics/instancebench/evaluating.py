@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import evaluate
+import numpy as np
 from datasets import Features, Value
 
 from bench_datasets.benchmarks import get_benchmark
@@ -133,14 +134,27 @@ def _row(row: Any, who: str) -> dict[str, Any]:
             f"{who}: references: expected a row with target, candidates and expressions; lacks {absent[0]}"
         )
     result = {name: row.get(name) for name in _COLUMNS}
-    candidates = [dict(item) for item in row["candidates"]]
+    if isinstance(result["target"], np.integer):
+        result["target"] = int(result["target"])
+    candidates = _records(row, "candidates", who)
     for item, mask in zip(candidates, _sound([c.get("mask") for c in candidates], who, "candidates"), strict=True):
         item["mask"] = mask
-    expressions = [dict(item) for item in row["expressions"]]
+    expressions = _records(row, "expressions", who)
     donors = _sound([x.get("donor_mask") for x in expressions], who, "donor_mask")
     for item, mask in zip(expressions, donors, strict=True):
         item["donor_mask"] = mask
     return {**result, "candidates": candidates, "expressions": expressions}
+
+
+def _records(row: Mapping[str, Any], name: str, who: str) -> list[dict[str, Any]]:
+    """A list of records of a row, as plain dicts."""
+    items = row[name]
+    if isinstance(items, (str, bytes, Mapping)) or not hasattr(items, "__len__"):
+        raise BenchError(f"{who}: references: {name}: expected a list of records, found {type(items).__name__}")
+    for item in items:
+        if not isinstance(item, Mapping):
+            raise BenchError(f"{who}: references: {name}: expected records, found {type(item).__name__} among them")
+    return [dict(item) for item in items]
 
 
 def _sound(masks: list[Any], who: str, column: str) -> list[Any]:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 import statistics as plain
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 
 from bench_datasets.faults import BenchError
+from bench_datasets.metrics.gathering import ALL, Gathered, assemble
 from bench_datasets.metrics.instancebench import numbers
 from bench_datasets.metrics.instancebench.expressions import Expressions, Flags, read_expressions
 from bench_datasets.metrics.instancebench.numbers import Numbers
@@ -17,7 +19,7 @@ from bench_datasets.metrics.instancebench.paired import effects, interventions
 from bench_datasets.metrics.instancebench.protocol import Protocol, get_protocol
 from bench_datasets.predictions.instancebench import ORIGINAL
 from bench_datasets.results import Metric, Slice
-from bench_datasets.statistics import Floats, Statistic, estimate
+from bench_datasets.statistics import Floats, Statistic, value_of
 
 LOWER_IS_BETTER = frozenset({"identity_error", "same_class_switch", "unresolved", "exclusion_drop"})
 """Names of which less is better, wherever they stand in a key; of all others more is."""
@@ -42,20 +44,36 @@ def summarize_table(
     Raises:
         BenchError: a threshold is out of range, or there is no such column to slice by.
     """
-    chosen = get_protocol(protocol)
+    runs = _runs(table, get_protocol(protocol))
+    found = _gather(runs, table, _taus(protocol, thresholds), by)
+    metrics, slices = assemble(found, table["cluster"].to_pylist(), draws, seed, lower=LOWER_IS_BETTER)
+    if len(runs) > 1:
+        metrics = _with_deviation(metrics, runs, _taus(protocol, thresholds))
+    counts = numbers.transitions(runs[0][ORIGINAL])
+    total = sum(counts.values())
+    return metrics | {key: Metric(float(value), total) for key, value in counts.items()}, slices
+
+
+def gather(
+    table: pa.Table, protocol: str, *, thresholds: Sequence[float] | None = None, by: Sequence[str] = ()
+) -> Gathered:
+    """Every number of scored rows before it is estimated; see `summarize_table`."""
+    return _gather(_runs(table, get_protocol(protocol)), table, _taus(protocol, thresholds), by)
+
+
+def _taus(protocol: str, thresholds: Sequence[float] | None) -> tuple[float, ...]:
     if thresholds is not None and not all(0 < t <= 1 for t in thresholds):
         raise BenchError(f"thresholds: expected IoU thresholds in (0, 1], got {list(thresholds)}")
-    taus = tuple(dict.fromkeys((chosen.tau, *(thresholds or ()))))
-    runs = _runs(table, chosen)
-    clusters = table["cluster"].to_pylist()
-    all_numbers = [_numbers(conditions, taus) for conditions in runs]
-    metrics = _estimates(all_numbers, clusters, draws, seed)
-    if runs:
-        counts = numbers.transitions(runs[0][ORIGINAL])
-        total = sum(counts.values())
-        metrics |= {key: Metric(float(value), total) for key, value in counts.items()}
-    slices = _slices([conditions[ORIGINAL] for conditions in runs], table, taus, by, clusters, draws, seed)
-    return metrics, slices
+    return tuple(dict.fromkeys((get_protocol(protocol).tau, *(thresholds or ()))))
+
+
+def _gather(
+    runs: Sequence[Mapping[str, Expressions]], table: pa.Table, taus: Sequence[float], by: Sequence[str]
+) -> Gathered:
+    each = [_numbers(conditions, taus) for conditions in runs]
+    names = list(dict.fromkeys(name for run in each for name in run))
+    found: Gathered = {ALL: {name: _together([run[name] for run in each if name in run]) for name in names}}
+    return found | _slices([conditions[ORIGINAL] for conditions in runs], table, taus, by)
 
 
 def _runs(table: pa.Table, protocol: Protocol) -> list[dict[str, Expressions]]:
@@ -94,21 +112,16 @@ def _undefined(found: Numbers, given: bool) -> Numbers:
     return found if given else {k: Statistic(s.rows, s.columns, s.of, 0) for k, s in found.items()}
 
 
-def _estimates(runs: Sequence[Numbers], clusters: Sequence[str], draws: int, seed: int) -> dict[str, Metric]:
-    """Values and intervals; over several runs their mean, with the sample standard deviation."""
-    names = list(dict.fromkeys(name for run in runs for name in run))
-    together = {name: _together([run[name] for run in runs if name in run]) for name in names}
-    found = estimate(together, clusters, draws, seed)
-    single = [estimate(run, clusters, 0) for run in runs] if len(runs) > 1 else []
+def _with_deviation(
+    metrics: Mapping[str, Metric], runs: Sequence[Mapping[str, Expressions]], taus: Sequence[float]
+) -> dict[str, Metric]:
+    """The numbers with their sample standard deviation over the runs, and how many runs have them."""
+    each = [{name: value_of(item) for name, item in _numbers(conditions, taus).items()} for conditions in runs]
     result = {}
-    for name in names:
-        item, better = found[name], not any(part.split("@")[0] in LOWER_IS_BETTER for part in name.split("/"))
-        if not single:
-            result[name] = Metric(item.value, item.n, item.ci95, better)
-            continue
-        values = [run[name].value for run in single if name in run and math.isfinite(run[name].value)]
-        sd = plain.stdev(values) if len(values) > 1 and item.n else None
-        result[name] = Metric(item.value, item.n, item.ci95, better, sd, len(values))
+    for name, metric in metrics.items():
+        values = [run[name] for run in each if name in run and math.isfinite(run[name])]
+        sd = plain.stdev(values) if len(values) > 1 and metric.n else None
+        result[name] = replace(metric, sd=sd, runs=len(values))
     return result
 
 
@@ -134,15 +147,7 @@ def _together(items: Sequence[Statistic]) -> Statistic:
     return Statistic(rows, columns, of, max(item.n for item in defined))
 
 
-def _slices(
-    runs: Sequence[Expressions],
-    table: pa.Table,
-    taus: Sequence[float],
-    by: Sequence[str],
-    clusters: Sequence[str],
-    draws: int,
-    seed: int,
-) -> list[Slice]:
+def _slices(runs: Sequence[Expressions], table: pa.Table, taus: Sequence[float], by: Sequence[str]) -> Gathered:
     """Masks and failures of the core expressions by source, operation, both, and further columns."""
     wanted: dict[tuple[str, str], list[tuple[Expressions, Flags]]] = {}
     for e in runs:
@@ -150,17 +155,11 @@ def _slices(
             values = _values(e, table, name)
             for value in sorted(set(values[e.core].tolist())):
                 wanted.setdefault((name, value), []).append((e, values == value))
-    flat: dict[tuple[tuple[str, str], str], Statistic] = {}
+    found: Gathered = {}
     for part, pieces in wanted.items():
         per_run = [_part(e, taus[0], where) for e, where in pieces]
-        flat |= {(part, name): _together([run[name] for run in per_run]) for name in per_run[0]}
-    keys = {str(i): key for i, key in enumerate(flat)}
-    found = estimate({i: flat[key] for i, key in keys.items()}, clusters, draws, seed)
-    grouped: dict[tuple[str, str], dict[str, Metric]] = {part: {} for part in wanted}
-    for i, (part, name) in keys.items():
-        item = found[i]
-        grouped[part][name] = Metric(item.value, item.n, item.ci95, name.split("@")[0] not in LOWER_IS_BETTER)
-    return [Slice(name, value, metrics) for (name, value), metrics in grouped.items()]
+        found[part] = {name: _together([run[name] for run in per_run]) for name in per_run[0]}
+    return found
 
 
 def _part(e: Expressions, tau: float, where: Flags) -> Numbers:

@@ -33,6 +33,7 @@ __all__ = [
     "FAMILY",
     "LABEL_COLUMNS",
     "LOWER_IS_BETTER",
+    "OWN_METRICS",
     "OWN_PARTS",
     "PROTOCOLS",
     "SCORE_COLUMNS",
@@ -46,6 +47,7 @@ __all__ = [
     "gather",
     "get_protocol",
     "pair_units",
+    "paired_rows",
     "read_answers",
     "row_names",
     "score_table",
@@ -60,6 +62,9 @@ FAMILY = {"released": "macro_f1/", "paper": "macro_f1/", "card": "accuracy/"}
 
 OWN_PARTS = frozenset({"position"})
 """Parts that every run cuts for itself, so that runs can't be paired over them."""
+
+OWN_METRICS: frozenset[str] = frozenset()
+"""First words of the keys that are made of other columns in every run, so that runs can't be paired by them."""
 
 SORT_COLUMNS = ("key",)
 """What a score table is sorted by, and what tells its rows apart."""
@@ -104,6 +109,11 @@ def gather(
         values = np.array([str(value) for value in table[column].to_pylist()])
         found |= {(column, v): statistics(scores, chosen, values == v) for v in sorted(set(values.tolist()))}
     return found
+
+
+def paired_rows(table: pa.Table) -> pa.Table:
+    """The score rows over which runs are compared: all."""
+    return table
 
 
 def comparable_to(

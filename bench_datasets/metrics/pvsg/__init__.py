@@ -33,6 +33,7 @@ __all__ = [
     "FAMILY",
     "LABEL_COLUMNS",
     "LOWER_IS_BETTER",
+    "OWN_METRICS",
     "OWN_PARTS",
     "PROTOCOLS",
     "SCORE_COLUMNS",
@@ -46,6 +47,7 @@ __all__ = [
     "gather",
     "get_protocol",
     "pair_units",
+    "paired_rows",
     "read_answers",
     "score_table",
     "summarize_table",
@@ -53,6 +55,9 @@ __all__ = [
 
 UNIT = "video"
 """What is resampled."""
+
+OWN_METRICS = frozenset({"vpq", "stq"})
+"""First words of the keys that are made of other columns in every run, so that runs can't be paired by them."""
 
 SORT_COLUMNS = ("key",)
 """What a score table is sorted by, and what tells its rows apart."""
@@ -129,6 +134,11 @@ def gather(
         values = np.array([str(value) for value in table[column].to_pylist()])
         found |= {(column, value): of_rows(values == value) for value in sorted(set(values.tolist()))}
     return found
+
+
+def paired_rows(table: pa.Table) -> pa.Table:
+    """The score rows over which runs are compared: all."""
+    return table
 
 
 def comparable_to(
