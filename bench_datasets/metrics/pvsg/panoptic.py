@@ -114,7 +114,7 @@ def read_frames(truth: Truth, prediction: Prediction, overlaps: Overlaps) -> Fra
         lost.append(part)
     # What is left of two masks shares what they share, less what the lost part of either shares with the other.
     found = [_labels(Overlaps(*(v[known[right.tubes[overlaps.right]]] for v in overlaps)), left, right, 1)]
-    for a, b, sign in ((lost[0], sides[1], -1), (sides[0], lost[1], -1), (*lost, 1)):
+    for a, b, sign in ((lost[0], sides[1], -1), (sides[0], lost[1], -1), (lost[0], lost[1], 1)):
         if len(a.frames) and len(b.frames):
             found.append(_labels(frame_overlaps(a, b, count), a, b, sign))
     frame, obj, tube, pixels = (np.concatenate(items) for items in zip(*found, strict=True))
