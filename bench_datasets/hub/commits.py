@@ -159,6 +159,8 @@ def commit(
     create: bool = False,
     create_pr: bool = False,
     private: bool | None = None,
+    beside: bool = False,
+    space_sdk: str | None = None,
     delete: Iterable[str] = (),
     parent: str | None = None,
     dry_run: bool = False,
@@ -180,6 +182,8 @@ def commit(
         create: make the repo where it is missing.
         create_pr: propose it as a pull request.
         private: whether a repo that is made is private; by default as its owner has set.
+        beside: make it even where a repo of another kind has that name.
+        space_sdk: what runs in a Space that is made.
         delete: paths to delete, a folder's ends in `/`; what is not there is as wanted.
         parent: the commit that must be the repo's last; by default whichever is.
         dry_run: write nothing and give the plan.
@@ -192,6 +196,7 @@ def commit(
     """
     work = _Work(client.check_name(repo_id, "repo"), repo_type, files, message, description, create, create_pr, private)
     work.delete, work.parent, api = tuple(delete), parent, client.connect(token)
+    work.beside, work.space_sdk = beside, space_sdk
     conflicts = failures = 0
     with client.quietly():
         while True:
@@ -225,6 +230,8 @@ class _Work:
     private: bool | None
     delete: tuple[str, ...] = ()
     parent: str | None = None
+    beside: bool = False
+    space_sdk: str | None = None
     created: bool = False
 
     def run(self, api: HfApi) -> CommitResult:
@@ -232,7 +239,13 @@ class _Work:
 
         head, number = self.look(api)
         if head.sha is None:
-            api.create_repo(self.repo_id, repo_type=self.repo_type, private=self.private, exist_ok=True)
+            api.create_repo(
+                self.repo_id,
+                repo_type=self.repo_type,
+                private=self.private,
+                exist_ok=True,
+                space_sdk=self.space_sdk,
+            )
             self.created = True
             head, number = self.look(api)
         wanted, gone = self.compare(head)
@@ -271,7 +284,7 @@ class _Work:
         except RepositoryNotFoundError as error:
             if not self.create or client.status_of(error) == 401:
                 raise
-            other = client.other_kind(self.repo_id, self.repo_type, api)
+            other = None if self.beside else client.other_kind(self.repo_id, self.repo_type, api)
             if other is not None:
                 raise BenchError(
                     f"{self.repo_id}: the name is taken by a {other}, expected a {self.repo_type} or a free name;"

@@ -1,0 +1,310 @@
+"""Cards: what is known of a published dataset or metric, put into the templates in `cards/`."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bench_datasets.benchmarks import Benchmark, get_benchmark
+from bench_datasets.faults import FAULTS
+from bench_datasets.hub.tallies import Tally, size_category
+from bench_datasets.hub.templates import TAG, bibtex, front_matter, render, to_yaml
+
+HUB = "https://huggingface.co"
+"""Where sources' pages are."""
+
+_ABOUT = {
+    "pbench": (
+        "Referring expressions and the masks of everything they name, in five levels of difficulty and a dense part"
+        " with very many instances. A row is one expression about one image."
+    ),
+    "instancebench": (
+        "Sets of expressions that all mean one instance, by different paths, among other instances of its class: does a"
+        " model find the same thing however it is asked? A row is one set about one image."
+    ),
+    "pvsg": (
+        "Videos with a mask for every object in every frame, and the relations between the objects, each with its spans"
+        " of frames. A row is one video."
+    ),
+}
+
+_TASKS = {
+    "pbench": ["image-segmentation", "mask-generation"],
+    "instancebench": ["image-segmentation", "mask-generation"],
+    "pvsg": ["image-segmentation", "video-classification"],
+}
+
+_TAGS = {
+    "pbench": ["referring-segmentation", "instance-segmentation", "open-vocabulary"],
+    "instancebench": ["referring-segmentation", "instance-segmentation", "visual-grounding"],
+    "pvsg": ["video", "panoptic-segmentation", "scene-graph"],
+}
+
+
+@dataclass(frozen=True)
+class Config:
+    """A config as the card speaks of it.
+
+    Attributes:
+        name: as `load_dataset` takes it.
+        paths: patterns of its files by split.
+        meaning: what a row is, in a few words.
+        rows: by split.
+        bytes: of the rows in memory, by split.
+        size: of its files on disk, in bytes.
+        features: as the card's metadata takes them; None where another config's are the same.
+        columns: name, type and meaning of each; empty where another config's are the same.
+        default: whether it is the one that is loaded when none is named.
+    """
+
+    name: str
+    paths: Mapping[str, Sequence[str]]
+    meaning: str
+    rows: Mapping[str, int]
+    bytes: Mapping[str, int]
+    size: int
+    features: list[Any] | None
+    columns: Sequence[tuple[str, str, str]]
+    default: bool = False
+
+    def metadata(self) -> dict[str, Any]:
+        """Its entry under `dataset_info`."""
+        splits = [
+            {"name": split, "num_bytes": self.bytes[split], "num_examples": rows} for split, rows in self.rows.items()
+        ]
+        found: dict[str, Any] = {"config_name": self.name}
+        if self.features is not None:
+            found["features"] = self.features
+        return {**found, "splits": splits, "download_size": self.size, "dataset_size": sum(self.bytes.values())}
+
+    def files(self) -> dict[str, Any]:
+        """Its entry under `configs`."""
+        found: dict[str, Any] = {"config_name": self.name}
+        found["data_files"] = [
+            {"split": split, "path": paths[0] if len(paths) == 1 else list(paths)}
+            for split, paths in self.paths.items()
+        ]
+        return {**found, "default": True} if self.default else found
+
+
+@dataclass(frozen=True)
+class DatasetFacts:
+    """All that a dataset's card says.
+
+    Attributes:
+        benchmark: its name.
+        repo: the repo's name.
+        source: where the rows are from.
+        revision: the source's, or None.
+        configs: in order, the main one first.
+        tallies: tables of counts.
+        hashes: `content_sha256` by split.
+        faults: rows that bear each fault code, with a few keys.
+        preview_rows: rows of the config `preview`.
+        over_images: whether the preview's masks are drawn over the images.
+        with_images: whether the images are published.
+        hashed_images: whether rows bear `image_sha256`.
+    """
+
+    benchmark: str
+    repo: str
+    source: str
+    revision: str | None
+    configs: Sequence[Config]
+    tallies: Sequence[Tally]
+    hashes: Mapping[str, str]
+    faults: Mapping[str, Mapping[str, Any]]
+    preview_rows: int
+    over_images: bool
+    with_images: bool
+    hashed_images: bool
+
+    @property
+    def is_sample(self) -> bool:
+        """Whether it is the built-in sample."""
+        return self.source == "sample"
+
+    @property
+    def title(self) -> str:
+        """For people."""
+        return get_benchmark(self.benchmark).title + (" (built-in sample)" if self.is_sample else "")
+
+    @property
+    def split(self) -> str:
+        """The split that is scored."""
+        splits = list(self.configs[0].rows)
+        return "test" if "test" in splits else splits[0]
+
+
+def dataset_card(facts: DatasetFacts) -> str:
+    """A dataset's README.md: metadata for the Hub, and text without an empty section."""
+    benchmark = get_benchmark(facts.benchmark)
+    text = render(
+        "dataset_card.md",
+        facts=facts,
+        benchmark=benchmark,
+        about=_ABOUT[facts.benchmark],
+        main=facts.configs[0],
+        licence=_licence_text(facts, benchmark),
+        source=_source_text(facts, benchmark),
+        source_url=_source_url(facts, benchmark),
+        protocols=protocol_rows(benchmark),
+        tasks=tasks(benchmark),
+        citation=bibtex(benchmark.citation),
+        meanings={code: FAULTS[code].meaning for code in facts.faults},
+    )
+    return front_matter(_metadata(facts, benchmark)) + "\n" + text
+
+
+def eval_yaml(facts: DatasetFacts) -> str:
+    """A dataset's eval.yaml: the tasks that results are published under."""
+    benchmark = get_benchmark(facts.benchmark)
+    main = facts.configs[0].name
+    return to_yaml(
+        {
+            "name": facts.title,
+            "description": _ABOUT[facts.benchmark],
+            "evaluation_framework": "bench-datasets",
+            "tasks": [{"id": task, "config": main, "split": facts.split} for task in tasks(benchmark)],
+        }
+    )
+
+
+def metric_card(name: str, repo: str) -> str:
+    """A metric Space's README.md."""
+    from bench_datasets import __version__
+
+    benchmark = get_benchmark(name)
+    metadata = {
+        "title": f"{benchmark.title} metric",
+        "emoji": "🎯",
+        "colorFrom": "blue",
+        "colorTo": "yellow",
+        "sdk": "static",
+        "app_file": "index.html",
+        "pinned": False,
+        "license": "apache-2.0",
+        "short_description": f"{benchmark.title}'s numbers for evaluate.load",
+        "tags": ["evaluate", "metric", TAG, *_TAGS[name]],
+    }
+    text = render(
+        "metric_card.md",
+        benchmark=benchmark,
+        about=_ABOUT[name],
+        repo=repo,
+        version=__version__,
+        protocols=protocol_rows(benchmark),
+        inputs=_inputs(benchmark),
+        citation=bibtex(benchmark.citation),
+    )
+    return front_matter(metadata) + "\n" + text
+
+
+def tasks(benchmark: Benchmark) -> list[str]:
+    """Ids of a benchmark's tasks on a dataset of one's own: `<protocol>/<headline key>`."""
+    return [f"{protocol}/{key}" for protocol, key in benchmark.headline.items()]
+
+
+def protocol_rows(benchmark: Benchmark) -> list[dict[str, str]]:
+    """Each protocol in words: name, version, meaning, settings, headline, whose numbers it compares with."""
+    found = []
+    for name, protocol in benchmark.metric_module().PROTOCOLS.items():
+        told = ("name", "version", "meaning", "comparable_to")
+        settings = {k: v for k, v in dataclasses.asdict(protocol).items() if k not in told}
+        found.append(
+            {
+                "name": name,
+                "version": protocol.version,
+                "meaning": protocol.meaning,
+                "settings": ", ".join(f"`{key}` {_value(value)}" for key, value in settings.items()),
+                "headline": benchmark.headline[name],
+                "comparable_to": protocol.comparable_to or "nothing published",
+            }
+        )
+    return found
+
+
+def about(name: str) -> str:
+    """A benchmark in two sentences."""
+    return _ABOUT[name]
+
+
+def _metadata(facts: DatasetFacts, benchmark: Benchmark) -> dict[str, Any]:
+    shown = [config for config in facts.configs if config.name != "preview"]
+    rows = sum(sum(config.rows.values()) for config in shown if config.features is not None)
+    found: dict[str, Any] = {
+        "pretty_name": facts.title,
+        **_licence(facts, benchmark),
+        "language": ["en"],
+        "task_categories": _TASKS[facts.benchmark],
+        "size_categories": [size_category(rows)],
+        "annotations_creators": ["machine-generated" if facts.is_sample else "found"],
+        "tags": [TAG, "benchmark", *_TAGS[facts.benchmark]],
+    }
+    if "/" in facts.source and "://" not in facts.source:
+        found["source_datasets"] = [facts.source]
+    return {
+        **found,
+        "dataset_info": [config.metadata() for config in facts.configs],
+        "configs": [config.files() for config in facts.configs],
+    }
+
+
+def _licence(facts: DatasetFacts, benchmark: Benchmark) -> dict[str, str]:
+    """The licence as the Hub's metadata has it."""
+    if facts.is_sample:
+        return {"license": "apache-2.0"}
+    if not benchmark.source.repo:
+        return {"license": "unknown"}
+    name = benchmark.source.licence.lower().replace(" ", "-")
+    link = f"{HUB}/datasets/{benchmark.source.repo}"
+    return {"license": "other", "license_name": name, "license_link": link}
+
+
+def _licence_text(facts: DatasetFacts, benchmark: Benchmark) -> str:
+    if facts.is_sample:
+        return "The drawings, masks and texts are made by `bench_datasets` itself and are Apache-2.0."
+    stated = benchmark.source.licence
+    text = (
+        "The source does not state a licence for its data" if stated == "not stated" else f"The source says: {stated}"
+    )
+    return f"{text}; this copy adds no terms of its own, and whoever uses it is bound by the source's."
+
+
+def _source_text(facts: DatasetFacts, benchmark: Benchmark) -> str:
+    if facts.is_sample:
+        return "the sample that is built into `bench_datasets`"
+    if "/" in facts.source and "://" not in facts.source:
+        return f"[{facts.source}]({HUB}/datasets/{facts.source})"
+    return f"`{facts.source}`, a copy of {benchmark.title}"
+
+
+def _source_url(facts: DatasetFacts, benchmark: Benchmark) -> str:
+    """What `--data` takes to read this copy, or else the source."""
+    if facts.benchmark == "pbench":
+        return f"hf://datasets/{facts.repo}"
+    if facts.is_sample:
+        return "sample"
+    return "DIR"
+
+
+def _inputs(benchmark: Benchmark) -> str:
+    """What the metric's `compute` takes, as its own documentation says."""
+    import evaluate
+
+    from bench_datasets.metrics.evaluating import metric_path
+
+    module = evaluate.load(metric_path(benchmark.name))
+    return "\n".join(line.rstrip() for line in module.inputs_description.strip().splitlines())
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, (tuple, list)):
+        return " ".join(_value(item) for item in value)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:g}"
+    return "none" if value is None else str(value).replace("_", " ")
