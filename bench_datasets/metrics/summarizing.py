@@ -98,6 +98,8 @@ def summarize(
     dataset = {"source": None, "split": None, "revision": None, **origin.get("dataset", {})}
     expected = dataset.pop("expected", None)
     clean = dataset["source"] is not None and not skipped.any() and not origin.get("faults")
+    count = len(set(scored["key"].to_pylist()))
+    clean = clean and expected in (None, count)
     comparable = metric.comparable_to(chosen.name, scored, dataset, settings) if clean else None
     image = metric.UNIT == "row" and scored["cluster"].to_pylist() != scored["key"].to_pylist()
     hashes = dict(zip(table["key"].to_pylist(), table["row_sha256"].to_pylist(), strict=True))
@@ -106,7 +108,7 @@ def summarize(
         protocol={"name": chosen.name, "version": chosen.version, "comparable_to": comparable},
         dataset={
             **dataset,
-            "rows": {"scored": len(set(scored["key"].to_pylist())), "expected": expected},
+            "rows": {"scored": count, "expected": expected},
             "content_sha256": content_hash(hashes.values()),
         },
         predictions={"sha256": None, "rows": None, "missing": None, **origin.get("predictions", {})},

@@ -49,7 +49,7 @@ def summarize_table(
     metrics, slices = assemble(found, table["cluster"].to_pylist(), draws, seed, lower=LOWER_IS_BETTER)
     if len(runs) > 1:
         metrics = _with_deviation(metrics, runs, _taus(protocol, thresholds))
-    counts = numbers.transitions(runs[0][ORIGINAL])
+    counts = numbers.transitions(runs[0][ORIGINAL]) if runs else {}
     total = sum(counts.values())
     return metrics | {key: Metric(float(value), total) for key, value in counts.items()}, slices
 
