@@ -96,7 +96,7 @@ def read_rows(batch: pa.Table | Mapping[str, Any], level: str | None, *, predict
         if found is None:
             return [default] * n
         if isinstance(found, (pa.Array, pa.ChunkedArray)):
-            return found.to_pylist()
+            return list(found.to_pylist())
         return list(found.tolist() if isinstance(found, np.ndarray) else found)
 
     n = len(column("masks"))
