@@ -18,8 +18,9 @@ def published(benchmark: str) -> dict[str, Any]:
         benchmark: its name.
 
     Returns:
-        `source` (where it is printed), `protocol` (what it compares with), `models` (percent by model and part) and
-        `exceptions` (what is known to be odd, by model).
+        `source` (where it is printed), `protocol` (what it compares with), `models` (percent by model and part, or by
+        model and metric key) and `exceptions` (what is known to be odd, by model). Of InstanceBench also `counts`,
+        printed intervals (`ci95`), `failures` pooled over models, and `notes`.
 
     Example:
         >>> published("pbench")["models"]["SAM3"]["level_0"]
