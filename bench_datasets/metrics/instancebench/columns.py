@@ -47,6 +47,18 @@ SCORE_COLUMNS: dict[str, tuple[object, str]] = {
 """Feature and meaning of every column."""
 
 
-def features() -> Features:
-    """The score table's `Features`."""
-    return Features({name: feature for name, (feature, _) in SCORE_COLUMNS.items()})
+BOUNDARY_COLUMNS: dict[str, tuple[object, str]] = {
+    "boundary_intersection": (PIXELS, "pixels shared by the boundary regions of the predicted mask and of the target"),
+    "boundary_union": (PIXELS, "pixels that are in one of these two boundary regions at least"),
+    "contour_predicted_hit": (PIXELS, "pixels of the predicted contour that lie near the target's"),
+    "contour_predicted": (PIXELS, "pixels of the predicted contour"),
+    "contour_true_hit": (PIXELS, "pixels of the target's contour that lie near the predicted one"),
+    "contour_true": (PIXELS, "pixels of the target's contour"),
+}
+"""Further columns where the option `boundary` asks for them, aligned with the expressions."""
+
+
+def features(boundary: bool = False) -> Features:
+    """The score table's `Features`, with the columns of the option `boundary` or without."""
+    columns = {**SCORE_COLUMNS, **(BOUNDARY_COLUMNS if boundary else {})}
+    return Features({name: feature for name, (feature, _) in columns.items()})

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from bench_datasets.masks import list_offsets, list_values, quotient
 from bench_datasets.metrics.identity import Identity, identify, similarity
+from bench_datasets.metrics.instancebench.columns import BOUNDARY_COLUMNS
 from bench_datasets.metrics.instancebench.measure import NOT_ASKED
 from bench_datasets.metrics.instancebench.protocol import Protocol
 from bench_datasets.statistics import Floats
@@ -50,6 +51,7 @@ class Expressions:
         area_fraction: `(n,) float64`, the target's share of the image.
         same_class: `(n,)`, number of candidates.
         core_shared: `(n,)`, pixels that both core predictions share; -1 without both roles.
+        outlines: `(m, 6)`, the columns of the option `boundary`, or `None` where they were not measured.
     """
 
     keys: Texts
@@ -84,6 +86,7 @@ class Expressions:
     area_fraction: Floats
     same_class: Ints
     core_shared: Ints
+    outlines: Ints | None
 
     @property
     def core(self) -> Flags:
@@ -166,4 +169,7 @@ def read_expressions(table: pa.Table, rows: Ints, protocol: Protocol) -> Express
         area_fraction=target_area / np.maximum(part["pixels"].to_numpy().astype(np.int64), 1),
         same_class=np.diff(candidate_groups),
         core_shared=part["core_intersection"].to_numpy().astype(np.int64),
+        outlines=np.stack([flat(name).to_numpy().astype(np.int64) for name in BOUNDARY_COLUMNS], axis=1)
+        if "boundary_union" in part.column_names
+        else None,
     )  # fmt: skip

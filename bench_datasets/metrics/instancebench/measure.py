@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from bench_datasets.masks import MaskColumn, group_intersections, pair_intersections
-from bench_datasets.metrics.instancebench.columns import features
+from bench_datasets.masks import MaskColumn, boundary_pairs, group_intersections, pair_intersections
+from bench_datasets.metrics.instancebench.columns import BOUNDARY_COLUMNS, features
 from bench_datasets.metrics.instancebench.rows import Rows
 
 UNKNOWN, NOT_ASKED = -1, -2
@@ -20,8 +20,8 @@ UNKNOWN, NOT_ASKED = -1, -2
 CORE = ("minimal", "variant")
 """The roles that headline numbers are about."""
 
-SCHEMA: pa.Schema = features().arrow_schema.remove_metadata()
-"""Of the score table."""
+SCHEMA: pa.Schema = features(boundary=True).arrow_schema.remove_metadata()
+"""Of the score table with every column there is."""
 
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
@@ -88,6 +88,26 @@ def measure(rows: Rows, kept: Kept, good: Flags) -> dict[str, pa.Array]:
         "candidate_areas": _lists("candidate_areas", kept.masks.areas()[own], sizes),
         "core_intersection": pa.array(_core(rows, mine, masks, place, good)),
     }
+
+
+def measure_boundaries(rows: Rows, kept: Kept, good: Flags) -> dict[str, pa.Array]:
+    """The columns that the option `boundary` adds: each prediction's outline against the target's, 0 for none."""
+    mine = np.flatnonzero(good[rows.expression_row])
+    there = np.flatnonzero(rows.predicted.masks.present[mine])
+    target = (kept.groups[:-1] + kept.target)[rows.expression_row[mine]]
+    found = boundary_pairs(rows.predicted.masks.take(mine[there]), kept.masks.take(target[there]))
+    empty = np.flatnonzero(~rows.predicted.masks.present[mine])
+    own = boundary_pairs(kept.masks.take(target[empty]), kept.masks.take(target[empty]))
+    result = {}
+    for name, values in zip(BOUNDARY_COLUMNS, found, strict=True):
+        whole = np.zeros(len(mine), np.int64)
+        whole[there] = values
+        if name == "boundary_union":  # without a prediction the target's own region is all there is
+            whole[empty] = own.iou_union
+        if name == "contour_true":
+            whole[empty] = own.total_b
+        result[name] = _lists(name, whole, np.diff(rows.groups) * good)
+    return result
 
 
 def _chosen(values: Sequence[Any], index: Ints) -> Sequence[Any]:

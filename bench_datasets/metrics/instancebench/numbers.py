@@ -80,6 +80,21 @@ def masks(e: Expressions, tau: float, thresholds: Sequence[float]) -> Numbers:
     return result
 
 
+def outlines(e: Expressions) -> Numbers:
+    """Boundary IoU and boundary F of the core expressions, where the option `boundary` measured them.
+
+    F = 2PR / (P + R) from the shares of contour pixels that are near the other contour; 1 if neither mask, both having
+    pixels, has a contour (both fill the image), 0 if the prediction has no pixel.
+    """
+    if e.outlines is None:
+        return {}
+    shared, union, hit_a, total_a, hit_b, total_b = e.outlines.T
+    precision, recall = quotient(hit_a, total_a), quotient(hit_b, total_b)
+    f = np.divide(2 * precision * recall, precision + recall, out=np.zeros(len(union)), where=precision + recall > 0)
+    f = np.where((e.areas > 0) & (total_a == 0) & (total_b == 0), 1.0, f)
+    return {"boundary_iou/miou": mean(e, quotient(shared, union), e.core), "boundary_f/miou": mean(e, f, e.core)}
+
+
 def sources(e: Expressions, tau: float) -> Numbers:
     """Tables 9, 13 and 15: by operation, by source, by both, their differences and the rank correlation."""
     core, of_row = e.core, e.sources[e.row]

@@ -10,8 +10,9 @@ import pyarrow as pa
 
 from bench_datasets.masks import Status
 from bench_datasets.metrics.hashes import row_hashes
+from bench_datasets.metrics.instancebench.columns import features
 from bench_datasets.metrics.instancebench.faulty import find_faults
-from bench_datasets.metrics.instancebench.measure import SCHEMA, Kept, measure
+from bench_datasets.metrics.instancebench.measure import Kept, measure, measure_boundaries
 from bench_datasets.metrics.instancebench.protocol import get_protocol
 from bench_datasets.metrics.instancebench.rows import Rows, read_rows
 from bench_datasets.metrics.masklists import MaskLists
@@ -50,7 +51,10 @@ def score_table(batch: pa.Table | Mapping[str, Any], options: ScoreOptions) -> p
     }
     good = np.array([i not in faults for i in range(n)], np.bool_)
     columns |= measure(rows, kept, good)
-    return pa.Table.from_pydict({name: columns[name] for name in SCHEMA.names}, schema=SCHEMA)
+    if options.boundary:
+        columns |= measure_boundaries(rows, kept, good)
+    schema = features(options.boundary).arrow_schema.remove_metadata()
+    return pa.Table.from_pydict({name: columns[name] for name in schema.names}, schema=schema)
 
 
 def _without_nulls(lists: MaskLists) -> MaskLists:

@@ -99,7 +99,7 @@ def _numbers(conditions: Mapping[str, Expressions], taus: Sequence[float]) -> Nu
     where = e.core & e.eligible[e.row]
     for t in taus:
         result |= {f"{name}@{t:g}": item for name, item in numbers.failures(e, t, where).items()}
-    result |= numbers.tracks(e) | numbers.sources(e, tau) | effects(e)
+    result |= numbers.outlines(e) | numbers.tracks(e) | numbers.sources(e, tau) | effects(e)
     result |= interventions(e, {c: other for c, other in conditions.items() if c != ORIGINAL})
     result |= numbers.sensitivity(e, tau)
     result = _undefined(result, e.has_masks)
