@@ -22,7 +22,8 @@ BENCHMARK = "pbench"
 
 def demo(
     folder: Annotated[
-        str | None, typer.Option("--out", metavar="DIR", help="Keep each model's scores.parquet and result.json there.")
+        str | None,
+        typer.Option("--out", metavar="DIR", help="Keep each model's run there, and a page about all of them."),
     ] = None,
     as_json: choices.Json = False,
 ) -> None:
@@ -53,6 +54,12 @@ def demo(
                 if folder is not None and not results[model]:
                     written += write_run(scores, result, Path(folder) / model)
                 results[model][protocol] = result
+    if folder is not None:
+        from bench_datasets.report import write_report
+
+        with working("writing the page"):
+            runs, page = [Path(folder) / model for model in files], Path(folder) / "report.html"
+            written.append(write_report(runs, page, data="sample", predictions=list(files.values())))
     if as_json:
         found = {"sample": place, "predictions": files, "written": [str(file) for file in written]}
         tables = {model: {name: one.to_dict() for name, one in mine.items()} for model, mine in results.items()}
@@ -92,6 +99,7 @@ def _show(
     if folder is not None:
         names = ", ".join(results)
         line(f"wrote scores.parquet and result.json of {names}, each into its folder in {Path(folder)}")
+        line(f"wrote {Path(folder) / 'report.html'}: open it in a browser")
     line(("next", "bold"))
     some = next(iter(files.values()))
     line(f"  bench-datasets score {BENCHMARK} --data sample --predictions {some}")
@@ -99,6 +107,9 @@ def _show(
     line(f"  bench-datasets info {BENCHMARK} --data sample")
     if folder is None:
         line("  bench-datasets demo --out demo")
+    else:
+        first_two = " ".join(str(Path(folder) / name) for name in list(results)[:2])
+        line(f"  bench-datasets compare {first_two}")
 
 
 def _side_by_side(console: Console, results: dict[str, dict[str, Result]], protocol: str) -> Any:

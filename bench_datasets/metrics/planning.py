@@ -137,6 +137,8 @@ def make_plan(
         choices["level"] = str(truth.split)
     options = ScoreOptions(chosen.name, **choices)
     table_features(benchmark, boundary=options.boundary)
+    if options.oracle is not None and benchmark != "pvsg":
+        raise BenchError(f"oracle: {benchmark} has no tubes and relations; leave it out")
     source = provenance(truth)
     if "pred_faults" not in predictions.column_names:  # a Dataset of one's own, with the columns that matter alone
         predictions = read_predictions(benchmark, predictions)
@@ -158,7 +160,10 @@ def make_plan(
             "expected": _expected(source["rows"], str(truth.split)) if source else None,
         },
         "predictions": {"sha256": content_hash(hashed), "rows": len(predictions), "missing": units.missing},
-        "settings": {"missing": options.missing, "on_fault": options.on_fault},
+        "settings": {
+            **{"missing": options.missing, "on_fault": options.on_fault},
+            **({"oracle": options.oracle} if options.oracle is not None else {}),
+        },
         "faults": others,
     }
     return Plan(benchmark, options, labels, answers, units, record)
@@ -279,7 +284,14 @@ class UnitScorer:
 
     def __call__(self, batch: dict[str, list[int]]) -> pa.Table:
         """Score rows of the units that the batch names in its column `unit`."""
-        metric, units, chosen = get_benchmark(self.benchmark).metric_module(), self.units, batch["unit"]
+        table = self.attached(batch["unit"])
+        with using_engine(self.options.engine, self.options.threads):
+            scored: pa.Table = get_benchmark(self.benchmark).metric_module().score_table(table, self.options)
+        return scored
+
+    def attached(self, chosen: Sequence[int]) -> pa.Table:
+        """Truth rows of some units with their predictions beside them, as they are scored."""
+        metric, units = get_benchmark(self.benchmark).metric_module(), self.units
         truth = self.labels[units.truth[chosen].tolist()]
         sizes = units.begin[1:][chosen] - units.begin[:-1][chosen]
         begin = np.concatenate([[0], np.cumsum(sizes)])
@@ -289,9 +301,5 @@ class UnitScorer:
         place = np.full(len(wanted), -1)
         place[there] = np.arange(len(there))
         columns = {name: [values[i] for i in chosen] for name, values in units.columns.items()}
-        table = metric.attach(truth, found, place, begin, columns, self.schema, self.options)
-        if units.twice[chosen].any():
-            table = blame(table, units.twice[chosen])
-        with using_engine(self.options.engine, self.options.threads):
-            scored: pa.Table = metric.score_table(table, self.options)
-        return scored
+        table: pa.Table = metric.attach(truth, found, place, begin, columns, self.schema, self.options)
+        return blame(table, units.twice[chosen]) if units.twice[chosen].any() else table

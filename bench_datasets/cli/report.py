@@ -1,0 +1,72 @@
+"""`report`: runs as one page to look at, and as a plot."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bench_datasets.cli import choices
+from bench_datasets.cli.screen import echo, out, working
+
+
+def report(
+    runs: Annotated[
+        list[str], typer.Argument(metavar="DIR...", help="A run's folder, or several to hold against each other.")
+    ],
+    file: Annotated[str, typer.Option("--out", metavar="FILE", help="The page to write.")] = "report.html",
+    data: choices.Data = None,
+    predictions: Annotated[
+        list[str] | None,
+        typer.Option("--predictions", metavar="P", help="A run's predictions, in the runs' order. Repeatable."),
+    ] = None,
+    names: Annotated[
+        list[str] | None,
+        typer.Option("--name", metavar="NAME", help="What to call a run, in the order given; else its folder's name."),
+    ] = None,
+    split: choices.Split = "test",
+    assets: Annotated[
+        bool, typer.Option("--assets", help="Put the pictures that do not fit into a folder beside the page.")
+    ] = False,
+    images: Annotated[bool, typer.Option("--images/--no-images", help="Whether to look for images.")] = True,
+    plot: Annotated[
+        str | None, typer.Option("--plot", metavar="FILE", help="Draw the capability profile too: .svg, .png or .pdf.")
+    ] = None,
+    draws: Annotated[
+        int, typer.Option("--draws", metavar="N", min=1, help="Of the comparison's bootstrap and test.")
+    ] = 10_000,
+    seed: Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Of both.")] = 0,
+    as_json: choices.Json = False,
+) -> None:
+    """Write one page about a run, or about several: numbers, errors, and row by row what was seen and what was said.
+
+    It opens without a network. Pictures need the truth and the predictions.
+
+    Example: bench-datasets report demo/careful demo/hasty --data sample
+    """
+    from bench_datasets.report import profile, write_report
+    from bench_datasets.report.runs import open_runs
+
+    if predictions and len(predictions) != len(runs):
+        raise typer.BadParameter(
+            f"expected {len(runs)}, one a run, got {len(predictions)}", param_hint="'--predictions'"
+        )
+    if names and len(names) != len(runs):
+        raise typer.BadParameter(f"expected {len(runs)}, one a run, got {len(names)}", param_hint="'--name'")
+    Path(file).parent.mkdir(parents=True, exist_ok=True)
+    with working("writing the page"):
+        page = write_report(
+            runs, file, names=names, data=data, predictions=predictions or (), split=split, images=images,
+            assets=assets, draws=draws, seed=seed,
+        )  # fmt: skip
+    written = [page]
+    if plot is not None:
+        with working("drawing the plot"):
+            written.append(profile({run.name: run.result for run in open_runs(runs, names)}, plot))
+    if as_json:
+        echo(json.dumps({"written": [str(path) for path in written], "bytes": page.stat().st_size}, indent=1))
+        return
+    for path in written:
+        out().print(f"wrote {path}", markup=False, soft_wrap=True)

@@ -1,0 +1,62 @@
+"""What error kinds are, and how many of them there are where."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One kind of error: its name, and what it means in a sentence."""
+
+    name: str
+    meaning: str
+
+
+@dataclass(frozen=True)
+class Errors:
+    """The errors of a run, row by row.
+
+    Attributes:
+        kinds: the kinds of the benchmark.
+        groups: columns of the table by whose values errors are counted, the main one first.
+        table: n rows: what names each, the columns of `groups`, and an integer column a kind (how often it occurs in
+            the row). One row may show several kinds.
+    """
+
+    kinds: tuple[Kind, ...]
+    groups: tuple[str, ...]
+    table: pa.Table
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    def matrix(self) -> NDArray[np.int64]:
+        """`(n, kinds) int64`, how often each kind occurs in each row."""
+        columns = [self.table[kind.name].to_numpy().astype(np.int64) for kind in self.kinds]
+        return np.stack(columns, axis=1) if columns else np.zeros((len(self.table), 0), np.int64)
+
+    def counts(self, by: str | None = None) -> dict[str, dict[str, int]]:
+        """How often each kind occurs, summed over the rows of each value of a column.
+
+        Args:
+            by: one of the table's columns; the main group for `None`.
+        """
+        return self._sums(self.matrix(), by)
+
+    def rows(self, by: str | None = None) -> dict[str, dict[str, int]]:
+        """How many rows show each kind, by the values of a column."""
+        return self._sums((self.matrix() > 0).astype(np.int64), by)
+
+    def _sums(self, values: NDArray[np.int64], by: str | None) -> dict[str, dict[str, int]]:
+        names = [str(value) for value in self.table[by or self.groups[0]].to_pylist()]
+        place = {name: i for i, name in enumerate(sorted(set(names)))}
+        sums = np.zeros((len(place), len(self.kinds)), np.int64)
+        np.add.at(sums, [place[name] for name in names], values)
+        return {
+            name: {kind.name: int(sums[i, k]) for k, kind in enumerate(self.kinds)} for name, i in place.items()
+        }  # fmt: skip

@@ -1,0 +1,132 @@
+"""The page put together: every part of it from runs and content, rendered with escaping, the same bytes each time."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import math
+from collections.abc import Sequence
+from functools import partial
+from importlib import resources
+from typing import Any
+
+import jinja2
+from markupsafe import Markup
+
+from bench_datasets import __version__
+from bench_datasets.benchmarks import get_benchmark
+from bench_datasets.metrics.comparing import Comparison
+from bench_datasets.report import drawing
+from bench_datasets.report.content import Content, Ladder
+from bench_datasets.report.embed import script_json
+from bench_datasets.report.runs import Run
+from bench_datasets.results import Metric
+from bench_datasets.results_view import plain, show, verdict
+
+FOREST_PAIRS, SENTENCES = 3, 12
+"""Pairs of runs whose differences are drawn, and those that are spoken of."""
+
+
+def render(
+    runs: Sequence[Run], content: Content, data: dict[str, Any], drawings: Sequence[str], comparison: Comparison | None,
+    command: str, *, assets: bool,
+) -> str:  # fmt: skip
+    """The page as text.
+
+    Args:
+        runs: of the report.
+        content: of the benchmark.
+        data: what the page's script works on.
+        drawings: further drawings by number, of our own making.
+        comparison: of the runs, or `None`.
+        command: that makes this page again.
+        assets: whether pictures stand in a folder beside it.
+    """
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("bench_datasets.report", "templates"),
+        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True,
+    )  # fmt: skip
+    folder = resources.files("bench_datasets.report") / "templates"
+    style, script = ((folder / name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    names = [run.name for run in runs]
+    policy = (
+        "default-src 'none'; base-uri 'none'; form-action 'none'; style-src 'unsafe-inline'; "
+        f"script-src 'sha256-{digest}'; img-src data:" + (" 'self' file:" if assets else "")
+    )
+    entry = get_benchmark(runs[0].result.benchmark)
+    return environment.get_template("page.html").render(
+        policy=policy, style=Markup(style), script=Markup(script), data=Markup(script_json(data)),
+        drawings=[Markup(item) for item in drawings], title=f"{entry.title}: {', '.join(map(plain, names))}",
+        entry=entry, runs=[_strip(run, i) for i, run in enumerate(runs)], protocol=runs[0].protocol,
+        caption=runs[0].result.protocol, content=content, ladders=_ladders(content, names),
+        errors=[_counts(content, i) for i in range(len(runs))], comparison=_compared(comparison, names),
+        command=command, version=__version__, packages=runs[0].result.packages, many=len(runs) > 1,
+        comparable=runs[0].result.comparable_to,
+    )  # fmt: skip
+
+
+def _ladders(content: Content, names: Sequence[str]) -> list[tuple[Ladder, Markup]]:
+    """The ladders that have lanes, each drawn."""
+    return [(item, drawing.both_widths(partial(drawing.ladder, item, names))) for item in content.ladders if item.lanes]
+
+
+def _strip(run: Run, number: int) -> dict[str, Any]:
+    """A run's verdict."""
+    result = run.result
+    key = result.headline or ""
+    metric = result.metrics.get(key, Metric(math.nan, 0))
+    lines = verdict(result)
+    first, against, *rest = lines
+    rows = result.dataset["rows"]
+    return {
+        "name": run.name, "sign": drawing.sign(number), "key": key, "number": number,
+        "score": show(metric, key), "n": metric.n, "defined": math.isfinite(metric.value),
+        "interval": "" if not metric.ci95 else f"[{show(Metric(metric.ci95[0], 1), key)}, "
+                                               f"{show(Metric(metric.ci95[1], 1), key)}]",
+        "gauge": drawing.gauge(metric, number) if math.isfinite(metric.value) else "",
+        "rows": first, "scored": rows["scored"], "against": against, "comparable": result.comparable_to is not None,
+        "rest": rest, "content": result.dataset.get("content_sha256"), "predictions": result.predictions.get("sha256"),
+        "source": result.dataset.get("source"), "split": result.dataset.get("split"),
+        "revision": result.dataset.get("revision"), "statistics": result.statistics, "created": result.created,
+        "faults": {code: item["count"] for code, item in result.faults.items()}, "settings": result.settings,
+        "packages": result.packages,
+    }  # fmt: skip
+
+
+def _counts(content: Content, run: int) -> dict[str, Any]:
+    """A run's errors: rows by group, columns by kind."""
+    errors = content.errors[run]
+    counts, rows = errors.counts(), errors.rows()
+    groups = [name for name in content.groups if name in counts]
+    kinds = [kind.name for kind in errors.kinds]
+    most = {kind: max((counts[name][kind] for name in groups), default=0) for kind in kinds}
+    table = []
+    for name in groups:
+        cells = [
+            {"kind": k, "count": counts[name][kind], "rows": rows[name][kind],
+             "heat": round(counts[name][kind] / most[kind], 3) if most[kind] else 0}
+            for k, kind in enumerate(kinds)
+        ]  # fmt: skip
+        table.append({"name": name, "group": content.groups.index(name), "cells": cells})
+    total = [sum(counts[name][kind] for name in groups) for kind in kinds]
+    return {"table": table, "total": total}
+
+
+def _compared(comparison: Comparison | None, names: Sequence[str]) -> dict[str, Any] | None:
+    if comparison is None:
+        return None
+    place = {name: i for i, name in enumerate(names)}
+    pairs: list[dict[str, Any]] = []
+    for (a, b), found in list(comparison.pairs.items())[:SENTENCES]:
+        at = (place[a], place[b])
+        draw = partial(drawing.forest, found, (a, b), at)
+        picture = drawing.both_widths(draw, drawing.MIDDLE) if len(pairs) < FOREST_PAIRS else ""
+        pairs.append({"a": a, "b": b, "signs": [drawing.sign(i) for i in at], "picture": picture,
+                      "sentence": comparison.sentences[a, b]})  # fmt: skip
+    return {
+        "pairs": pairs, "more": len(comparison.pairs) - len(pairs), "clusters": comparison.clusters,
+        "unit": "cluster" if comparison.unit == "image" else comparison.unit, "rows": comparison.rows,
+        "draws": comparison.draws, "permutations": comparison.permutations, "seed": comparison.seed,
+        "ranks": [r for r in comparison.ranks if r.metric == comparison.ranks[0].metric] if comparison.ranks else [],
+    }  # fmt: skip

@@ -1,0 +1,163 @@
+"""PBench's part of a report: rows by level, the F1 of every row at any threshold, masks over images."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from bench_datasets.benchmarks import PBENCH_LEVELS
+from bench_datasets.masks import MaskColumn, list_offsets, list_values, quotient, resize
+from bench_datasets.metrics.errors import find_errors
+from bench_datasets.metrics.pbench.protocol import get_protocol
+from bench_datasets.metrics.pbench.rows import read_rows
+from bench_datasets.metrics.pbench.summary import read_scores
+from bench_datasets.published import published
+from bench_datasets.report.content import Content, Ladder, Panel, lanes, telling
+from bench_datasets.report.embed import coded
+from bench_datasets.report.layers import Frame, base, dense, difference_layer, masks_layer
+from bench_datasets.report.material import Material
+from bench_datasets.report.runs import Run
+from bench_datasets.results import Result
+
+PLAIN = (240, 320)
+"""Size (height, width) of the ground of a row that has none."""
+
+
+def truth_key(key: str) -> str:
+    """The truth row that a row of the page is about."""
+    return key
+
+
+def build(runs: Sequence[Run], material: Material | None) -> Content:
+    """What the page shows of PBench runs, but for pictures."""
+    first = runs[0].table
+    keys, levels = first["key"].to_pylist(), first["level"].to_pylist()
+    groups = [level for level in PBENCH_LEVELS if level in set(levels)]
+    protocol = runs[0].protocol
+    union = protocol.row_score == "union_hit"
+    columns, scores = [], []
+    for run in runs:
+        found = read_scores(run.table, protocol)
+        iou = _union_iou(found) if union else _pairs(run.table)
+        scores.append(np.where(found.counted, found.row_score, -1.0))
+        columns.append({
+            "score": [round(value, 4) for value in scores[-1].tolist()],
+            "iou": [coded(values) for values in iou],
+            "masks": (found.kept + found.true).tolist(),
+            "raw": found.raw.tolist(),
+            "near": [float(np.abs(values - 0.5).min()) if len(values) else np.inf for values in iou],
+        })  # fmt: skip
+    slider = {
+        "kind": "union" if union else "f1",
+        "title": "Accuracy (levels 0 to 4)" if union else "Macro-F1, mean of the levels",
+        "true": first["true_count"].to_pylist(),
+        "left_out": protocol.without_truth == "left_out",
+        "start": 50,
+        "pooled": [k for k, level in enumerate(groups) if level != "dense"] if union else None,
+        "complete": len(groups) == len(PBENCH_LEVELS) or union,
+    }
+    errors = [
+        find_errors("pbench", run.table, material.batches(i) if material and material.plans else None)
+        for i, run in enumerate(runs)
+    ]
+    captions = dict(zip(material.keys, material.truth["expression"], strict=True)) if material else {}
+    content = Content(
+        "row", groups, "level",
+        {"key": keys, "caption": [captions.get(key, "") for key in keys],
+         "group": [[groups.index(level)] for level in levels]},
+        columns, slider, errors, ladders([run.result for run in runs]), [],
+    )  # fmt: skip
+    place = {key: i for i, key in enumerate(keys)}
+    bits = content.masks_of_kinds([[place.get(k, -1) for k in e.table["key"].to_pylist()] for e in errors])
+    near = np.min([column.pop("near") for column in columns], axis=0).tolist()
+    for column, own in zip(columns, bits, strict=True):
+        column["kinds"] = own
+    content.order = telling([run.tolist() for run in scores], near, bits)
+    return content
+
+
+def _union_iou(scores: Any) -> list[Any]:
+    iou = quotient(scores.shared, scores.left + scores.right - scores.shared)
+    both = (scores.true == 0) & (scores.raw == 0)
+    return [np.array([value]) for value in np.where(both, 1.0, iou)]
+
+
+def _pairs(table: pa.Table) -> list[Any]:
+    """Each row's IoUs of assigned pairs."""
+    lists = table["matched_intersection"].combine_chunks()
+    unions = list_values(table["matched_union"].combine_chunks()).to_numpy()
+    iou = quotient(list_values(lists).to_numpy(), unions)
+    offsets = list_offsets(lists)
+    return [iou[a:b] for a, b in zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)]
+
+
+def ladders(results: Sequence[Result]) -> list[Ladder]:
+    """The headline by level, with the published numbers of the same protocol."""
+    protocol = get_protocol(results[0].protocol["name"])
+    card = protocol.row_score == "union_hit"
+    base_key, total = ("accuracy", "accuracy") if card else ("macro_f1", "average")
+    keys = {level: f"{base_key}/{level}" for level in PBENCH_LEVELS}
+    keys["overall" if card else "average"] = total
+    table = published("pbench")
+    others: Mapping[str, Mapping[str, float]] = table["models"] if table["protocol"] == protocol.name else {}
+    title = f"{'Accuracy' if card else 'Macro-F1'} by level"
+    found = lanes([result.metrics for result in results], keys, others, ("overall", "average"))
+    return [Ladder(title, found, str(table["source"]) if others else "")]
+
+
+def panels(runs: Sequence[Run], material: Material, keys: Sequence[str]) -> Iterator[tuple[str, list[Panel], str]]:
+    """The pictures of some rows: key, one panel, no further drawing."""
+    images = material.pictures(keys)
+    tables = [pa.concat_tables(material.batches(i, set(keys))) for i in range(len(runs))]
+    read = [read_rows(table, None) for table in tables]
+    scores = [
+        {row["key"]: row for row in run.table.filter(pa.compute.is_in(run.table["key"], pa.array(keys))).to_pylist()}
+        for run in runs
+    ]
+    place = {key: k for k, key in enumerate(read[0].keys)}
+    for key in keys:
+        k = place[key]
+        true = _own(read[0].true, k)
+        given = [_own(rows.predicted, k) for rows in read]
+        size = _size(true, given)
+        frame = Frame.fit(size)
+        truth = dense(true, frame)
+        layers, facts = [], []
+        for masks, found in zip(given, scores, strict=True):
+            n = len(masks)
+            answer = dense(resize(masks, np.full(n, size[0]), np.full(n, size[1])), frame)
+            layers.append((masks_layer(answer, frame, predicted=True), difference_layer(truth, answer, frame)))
+            facts.append(_facts(found[key]))
+        panel = Panel(
+            "", (frame.height, frame.width), base(images.get(key), frame),
+            masks_layer(truth, frame, predicted=False), layers, facts,
+        )  # fmt: skip
+        yield key, [panel], ""
+
+
+def _own(lists: Any, k: int) -> MaskColumn:
+    column: MaskColumn = lists.masks.part(int(lists.groups[k]), int(lists.groups[k + 1]))
+    return column
+
+
+def _size(true: MaskColumn, given: Sequence[MaskColumn]) -> tuple[int, int]:
+    for column in (true, *given):
+        if len(column):
+            return int(column.heights[0]), int(column.widths[0])
+    return PLAIN
+
+
+def _facts(row: Mapping[str, Any]) -> str:
+    """A row's integers in words."""
+    iou = [a / b for a, b in zip(row["matched_intersection"], row["matched_union"], strict=True)]
+    found = sum(value >= 0.5 for value in iou)
+    text = f"{row['true_count']} true, {row['raw_count']} predicted, {found} matched at IoU .5"
+    if row["raw_count"] > row["nms_count"]:
+        text += f", {row['raw_count'] - row['nms_count']} redundant"
+    union = row["union_predicted"] + row["union_true"] - row["union_intersection"]
+    if row["true_count"] and union:
+        text += f"; union IoU {row['union_intersection'] / union:.3f}"
+    return text

@@ -1,0 +1,106 @@
+"""The runs that a report is about: their scores and results, all of one benchmark, protocol and truth."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pyarrow as pa
+from datasets import Dataset
+
+from bench_datasets.benchmarks import get_benchmark
+from bench_datasets.faults import BenchError
+from bench_datasets.metrics.comparing import benchmark_of, check_alike, names_of
+from bench_datasets.metrics.files import RESULT, read_scores
+from bench_datasets.metrics.summarizing import read_table, summarize
+from bench_datasets.results import Result
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run.
+
+    Attributes:
+        name: what it is called.
+        place: its folder or file, as given.
+        scores: its score table as it was written.
+        table: the same, sorted, without skipped rows.
+        result: its numbers.
+    """
+
+    name: str
+    place: str
+    scores: Dataset
+    table: pa.Table
+    result: Result
+
+    @property
+    def metric(self) -> ModuleType:
+        """The benchmark's metric module."""
+        return get_benchmark(self.result.benchmark).metric_module()
+
+    @property
+    def protocol(self) -> Any:
+        """The protocol it was scored under."""
+        return self.metric.get_protocol(self.result.protocol["name"])
+
+
+def open_runs(places: Sequence[str | os.PathLike[str]], names: Sequence[str] | None = None) -> list[Run]:
+    """Read runs.
+
+    Args:
+        places: folders with `scores.parquet` (and `result.json`, else the numbers are summed up anew), or score files.
+        names: what to call them; by default their folders' names.
+
+    Raises:
+        BenchError: there is none, one is unreadable, or they are of different benchmarks, protocols, rows or truth.
+    """
+    if not places:
+        raise BenchError("report: expected a run's folder or more, got none")
+    if names is not None and len(names) != len(places):
+        raise BenchError(f"names: expected {len(places)}, one a run, got {len(names)}")
+    called = list(names) if names is not None else names_of(places)
+    if len(set(called)) < len(called):
+        raise BenchError(f"names: expected names that differ, got {', '.join(called)}")
+    runs = [_open(name, os.fspath(place)) for name, place in zip(called, places, strict=True)]
+    kinds = {run.result.benchmark for run in runs}
+    if len(kinds) > 1:
+        raise BenchError(f"report: expected runs of one benchmark, got {', '.join(sorted(kinds))}; report them apart")
+    if len(runs) > 1:
+        check_alike({run.name: read_table(run.scores, run.metric) for run in runs}, runs[0].metric)
+    return runs
+
+
+def _open(name: str, place: str) -> Run:
+    scores = read_scores(place)
+    benchmark = benchmark_of(scores)
+    metric = get_benchmark(benchmark).metric_module()
+    table = read_table(scores, metric)
+    kept = table.filter(pa.compute.invert(table["skipped"]))
+    if not len(kept):
+        raise BenchError(f"{place}: expected scored rows, found only rows that were left out for their faults")
+    file = Path(place) / RESULT if "://" not in place and os.path.isdir(place) else None
+    if file is None or not file.exists():
+        return Run(name, place, scores, kept, summarize(benchmark, scores))
+    result = Result.load(file)
+    fresh = summarize(benchmark, scores, draws=0)
+    same = (result.benchmark, result.protocol["name"], result.dataset.get("content_sha256")) == (
+        benchmark, fresh.protocol["name"], fresh.dataset["content_sha256"]
+    )  # fmt: skip
+    if not same or not _agree(result, fresh):
+        raise BenchError(f"{file}: its numbers are not those of the scores beside it; summarise them again")
+    return Run(name, place, scores, kept, result)
+
+
+def _agree(stored: Result, fresh: Result) -> bool:
+    """Whether the headline number is the one that the scores give (a page must not show two)."""
+    key = fresh.headline or ""
+    one, other = stored.metrics.get(key), fresh.metrics.get(key)
+    if stored.settings.get("thresholds") is not None or one is None or other is None:
+        return one is other or stored.settings.get("thresholds") is not None
+    return json.dumps(one.value) == json.dumps(other.value)
