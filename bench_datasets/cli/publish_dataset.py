@@ -102,7 +102,7 @@ def _warning(benchmark: str, repo: str, data: str | None) -> str:
     if data == "sample":
         return f"--with-images: the sample's own drawings (Apache-2.0) will be part of {repo}."
     return (
-        f"--with-images: every image of {source} will be part of {repo}, under your name. Licence of {entry.title}'s data:"
+        f"--with-images: every image of {source} will be part of {repo}, under your name. The source's licence:"
         f" {entry.source.licence}. Go on only if you may pass the images on."
     )
 

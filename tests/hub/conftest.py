@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import os
 import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import datasets.config
 import pytest
-from huggingface_hub import HfApi, constants
+from huggingface_hub import HfApi, HfFileSystem, constants
 from huggingface_hub.utils import close_session
+
+from bench_datasets.hub.datasets import Built, build_dataset
+from bench_datasets.hub.truth import open_source
 
 ROOT = Path(__file__).resolve().parents[2]
 SERVER = Path(__file__).with_name("localhub.py")
@@ -58,6 +63,7 @@ class Hub:
         """Start the server on its disk and its port (any free one the first time)."""
         command = [sys.executable, str(SERVER), "--root", str(self.root / "hub"), "--port", str(self.port)]
         command += [f"--user={user}" for user in USERS.values()]
+        command += ["--trace", str(self.root / "trace.jsonl")]
         self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
         assert self.process.stderr is not None
         line = self.process.stderr.readline()
@@ -84,6 +90,11 @@ class Hub:
         """What the next requests run into; see `localhub.py`."""
         url, data = f"{self.endpoint}/_localhub/troubles", json.dumps(troubles).encode()
         urllib.request.urlopen(urllib.request.Request(url, data, {"Content-Type": "application/json"})).close()
+
+    def requests(self) -> list[dict[str, Any]]:
+        """Every request so far: `method`, `path`, `range`, `status`, ..."""
+        trace = self.root / "trace.jsonl"
+        return [json.loads(line) for line in trace.read_text().splitlines()] if trace.exists() else []
 
     def token(self, user: str | None) -> str | None:
         """A user's token."""
@@ -153,8 +164,33 @@ def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
 
 
 @pytest.fixture
+def reading(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> Hub:
+    """The Hub, with `datasets` and `huggingface_hub` themselves speaking with it in this process."""
+    monkeypatch.setattr(constants, "ENDPOINT", hub.endpoint)
+    monkeypatch.setattr(
+        constants, "HUGGINGFACE_CO_URL_TEMPLATE", hub.endpoint + "/{repo_id}/resolve/{revision}/{filename}"
+    )
+    monkeypatch.setattr(datasets.config, "HF_ENDPOINT", hub.endpoint)
+    monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", False)
+    HfFileSystem.clear_instance_cache()
+    return hub
+
+
+@pytest.fixture
 def patient(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """Nobody waits in this process: gives the seconds that would have been waited."""
     waited: list[float] = []
     monkeypatch.setattr(time, "sleep", lambda seconds: waited.append(seconds))
     return waited
+
+
+@pytest.fixture(scope="session")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Built]:
+    """A benchmark's built-in sample as it is published, by name; made once a session."""
+
+    @functools.lru_cache
+    def build(benchmark: str) -> Built:
+        truth = open_source(benchmark, "sample", with_images=False)
+        return build_dataset(truth, f"acme/{benchmark}", tmp_path_factory.mktemp(benchmark))
+
+    return build
