@@ -5,8 +5,9 @@
     python scripts/benchmark.py --quick              every suite, small: under a minute
     python scripts/benchmark.py masks --plot masks.png --json masks.json
 
-Suites: `pbench` (bd.score end to end against the loop that one would write, and its memory), `masks` (intersections,
-tubes, suppression and outlines by pycocotools, faster-coco-eval, hotcoco, rlemasklib, where installed, and by our
+Suites: `pbench` (bd.score end to end against the loop that one would write, and its memory), `instancebench` (the same
+for sets of expressions, and the intervals of every table against a loop that gathers the rows of each draw), `masks`
+(intersections, tubes and suppression by pycocotools, faster-coco-eval, hotcoco, rlemasklib, where installed, and by our
 engines). Peers must agree to the last integer before anything is timed.
 """
 
@@ -24,7 +25,7 @@ from typing import Any
 
 from rich.console import Console
 
-SUITES = ("pbench", "masks")
+SUITES = ("pbench", "instancebench", "pvsg", "masks")
 PACKAGES = (
     "datasets", "numpy", "scipy", "pyarrow", "pycocotools", "numba", "faster-coco-eval", "hotcoco",
     "rlemasklib",
@@ -47,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.plot and "masks" not in suites:
         parser.error("--plot draws the suite masks; add it, or leave --plot out")
 
-    from bench import suite_masks, suite_pbench
+    from bench import suite_instancebench, suite_masks, suite_pbench, suite_pvsg
     from datasets.utils import disable_progress_bars
 
     disable_progress_bars()
@@ -60,7 +61,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.quick:
         console.print("quick: few runs of small inputs; the ratios are rough")
     report: dict[str, Any] = {"environment": place, "quick": options.quick, "seed": options.seed}
-    runs = {"pbench": suite_pbench.run, "masks": suite_masks.run}
+    runs = {
+        "pbench": suite_pbench.run,
+        "instancebench": suite_instancebench.run,
+        "pvsg": suite_pvsg.run,
+        "masks": suite_masks.run,
+    }
     for name in suites:
         console.rule(name)
         report[name] = runs[name](console, quick=options.quick, seed=options.seed)

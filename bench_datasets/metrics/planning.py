@@ -161,7 +161,8 @@ def make_plan(
         },
         "predictions": {"sha256": content_hash(hashed), "rows": len(predictions), "missing": units.missing},
         "settings": {
-            **{"missing": options.missing, "on_fault": options.on_fault},
+            "missing": options.missing,
+            "on_fault": options.on_fault,
             **({"oracle": options.oracle} if options.oracle is not None else {}),
         },
         "faults": others,
