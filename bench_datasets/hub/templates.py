@@ -13,6 +13,9 @@ from bench_datasets.hub.commits import Content, Head
 TAG = "bench-datasets"
 """What marks a repo as one of ours."""
 
+_FIRST = {".gitattributes", "README.md", "index.html", "style.css"}
+"""What the Hub itself puts into a new Space."""
+
 _PACKAGE = Path(__file__).resolve().parents[1]
 
 
@@ -40,7 +43,8 @@ def over_ours(head: Head, files: Mapping[str, Content]) -> Mapping[str, Content]
     except yaml.YAMLError:
         metadata = None
     tags = metadata.get("tags") if isinstance(metadata, dict) else None
-    if text.strip() and TAG not in (tags or []):
+    untouched = head.repo_type == "space" and set(head.files) <= _FIRST
+    if text.strip() and TAG not in (tags or []) and not untouched:
         raise BenchError(
             f"{head.repo_id}: expected a new repo or one that this command has published, found one whose card lacks"
             f" the tag {TAG}; publish under another name, or add the tag to the card there first"
