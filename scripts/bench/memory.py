@@ -1,4 +1,7 @@
-"""Score a folder of Datasets in this process and print how far its memory grew: `python memory.py FOLDER`."""
+"""Score a folder of Datasets in this process and print how far its memory grew.
+
+Called as `python memory.py FOLDER [BENCHMARK [sum-up]]`.
+"""
 
 from __future__ import annotations
 
@@ -51,16 +54,18 @@ class Watch(threading.Thread):
                 self.most = max(self.most, now)
 
 
-def main(folder: Path) -> dict[str, Any]:
-    """Score a few rows, so that everything is imported, then all of them."""
+def main(folder: Path, benchmark: str = "pbench", *, sum_up: bool = False) -> dict[str, Any]:
+    """Score a few rows, so that everything is imported, then all of them; sum them up, too, if asked to."""
     disable_progress_bars()
     truth, answers = load_from_disk(str(folder / "truth")), load_from_disk(str(folder / "answers"))
     few = truth.select(range(20))
-    bd.score("pbench", few, answers.select(range(20)))
+    bd.score(benchmark, few, answers, whole=False)
     before, resident = status("RssAnon"), status("VmRSS") or peak()
     watch = Watch()
     watch.start()
-    scores = bd.score("pbench", truth, answers)
+    scores = bd.score(benchmark, truth, answers)
+    if sum_up:
+        bd.summarize(benchmark, scores)
     watch.done.set()
     watch.join()
     size = sum(file.stat().st_size for file in folder.rglob("*.arrow"))
@@ -73,4 +78,4 @@ def main(folder: Path) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(main(Path(sys.argv[1]))))
+    print(json.dumps(main(Path(sys.argv[1]), *sys.argv[2:3], sum_up="sum-up" in sys.argv)))

@@ -94,6 +94,7 @@ def attach(
 ) -> pa.Table:
     """Truth rows with lists of predictions aligned with their expressions beside them."""
     spread = pa.array(place, mask=place < 0)
+    as_it_is = found is not None and np.array_equal(place, np.arange(len(found)))
 
     def lists(values: pa.Array) -> pa.Array:
         return pa.ListArray.from_arrays(pa.array(begin.astype(np.int32)), values)
@@ -101,7 +102,8 @@ def attach(
     def column(name: str, kind: pa.DataType) -> pa.Array:
         if found is None or name not in found.column_names:
             return pa.nulls(len(place), kind)
-        return pa.concat_arrays(found[name].chunks).take(spread)
+        values = pa.concat_arrays(found[name].chunks)
+        return values if as_it_is else values.take(spread)
 
     table = table.append_column("pred_masks", lists(column("mask", MASK_TYPE)))
     for name, given in (("pred_boxes", "box"), ("pred_candidate_ids", "candidate_id")):
