@@ -126,14 +126,29 @@ class Result:
         source = Path(path)
         source = source / "result.json" if source.is_dir() else source
         try:
-            content = json.loads(source.read_text(encoding="utf-8-sig"))
+            data = source.read_bytes()
+        except OSError as error:
+            raise BenchError(f"{source}: can't be read ({error.strerror})") from error
+        return cls.loads(data, source)
+
+    @classmethod
+    def loads(cls, data: bytes, source: object = "result.json") -> Result:
+        """The result that the bytes of a `result.json` hold.
+
+        Args:
+            data: the file's content.
+            source: what to call it in messages.
+
+        Raises:
+            BenchError: it is no result file, or it is of a newer schema.
+        """
+        try:
+            content = json.loads(data.decode("utf-8-sig"))
             if not isinstance(content, dict):
                 raise BenchError(f"found {type(content).__name__}")
             result = cls.from_dict(content)
             str(result)  # what can't be shown is no result
-        except OSError as error:
-            raise BenchError(f"{source}: can't be read ({error.strerror})") from error
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
             text = str(error) if isinstance(error, BenchError) else f"found something else ({error!r:.200})"
             raise BenchError(f"{source}: expected a result file; {text}") from error
         return result

@@ -14,7 +14,7 @@ import typer
 from typer.core import TyperGroup
 
 from bench_datasets import __version__
-from bench_datasets.cli import check, compare, convert, demo, info, merge, report, score
+from bench_datasets.cli import check, compare, convert, demo, info, leaderboard, merge, publish, report, score
 from bench_datasets.cli.screen import Settings, complain, last_words, settle
 
 _GLOBAL = ("--debug", "--verbose")
@@ -84,7 +84,9 @@ app.command("score")(score.score)
 app.command("merge")(merge.merge)
 app.command("compare")(compare.compare)
 app.command("report")(report.report)
+app.command("leaderboard")(leaderboard.leaderboard)
 app.add_typer(convert.app, name="convert")
+app.add_typer(publish.app, name="publish")
 
 
 def main(args: Sequence[str] | None = None) -> None:

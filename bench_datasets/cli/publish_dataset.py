@@ -69,7 +69,7 @@ def publish_dataset(
             private=private,
             dry_run=dry_run,
         )
-    _tell([done], as_json)
+    tell([done], as_json)
 
 
 def publish_metrics(
@@ -92,7 +92,7 @@ def publish_metrics(
 
     with working("sending the metrics" if not dry_run else "looking what is there"):
         done = publish(benchmarks or (), org=org, private=private, dry_run=dry_run)
-    _tell(done, as_json)
+    tell(done, as_json)
 
 
 def _warning(benchmark: str, repo: str, data: str | None) -> str:
@@ -122,7 +122,7 @@ def _ask(text: str, yes: bool) -> None:
         raise BenchError("nothing was sent")
 
 
-def _tell(done: Sequence[CommitResult | Plan], as_json: bool) -> None:
+def tell(done: Sequence[CommitResult | Plan], as_json: bool) -> None:
     """Say what was done, or would be."""
     if as_json:
         found = [{"dry_run": _is_plan(one), **dataclasses.asdict(one)} for one in done]

@@ -8,13 +8,16 @@ import logging
 import os
 import random
 import re
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+import time
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from bench_datasets.faults import BenchError
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
+
+T = TypeVar("T")
 
 ATTEMPTS = 5
 """How often a request that failed on the way is made in all."""
@@ -246,6 +249,27 @@ def _retry_after(error: BaseException) -> float | None:
     with contextlib.suppress(KeyError, TypeError, ValueError):
         return max(0.0, float(headers["Retry-After"]))
     return None
+
+
+def trying(work: Callable[[], T], repo: str, kind: str, api: HfApi) -> T:
+    """What a request gives; it is made again, as often as is of use, when it fails on the way.
+
+    Raises:
+        BenchError: what stands in the way, in one line.
+    """
+    attempt = 0
+    with quietly():
+        while True:
+            try:
+                return work()
+            except BenchError:
+                raise
+            except Exception as error:
+                attempt += 1
+                wait = seconds_to_wait(error, attempt)
+                if wait is None:
+                    raise explain(error, repo, kind, api) from None
+            time.sleep(wait)
 
 
 @contextlib.contextmanager

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import hashlib
 import random
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -13,66 +12,14 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from bench_datasets.faults import BenchError
 from bench_datasets.hub import client
+from bench_datasets.hub.heads import Content, Head, size_of
 
 if TYPE_CHECKING:
     from huggingface_hub import CommitOperationCopy, HfApi
 
-Content: TypeAlias = bytes | str | Path
-"""A file's content: bytes, text, or the path of a local file."""
+__all__ = ["Change", "CommitResult", "Content", "Files", "Head", "Plan", "commit", "repo_url"]
 
 _TEXT_LIMIT = 1 << 20
-
-
-class Head:
-    """A repo as it stands at one commit.
-
-    Attributes:
-        repo_id: its name.
-        repo_type: `model`, `dataset` or `space`.
-        sha: the commit; `None` where the repo is not there yet.
-        files: size, git blob id and (large files) SHA-256 by path.
-    """
-
-    def __init__(self, api: HfApi, repo_id: str, repo_type: str, sha: str | None) -> None:
-        from huggingface_hub.hf_api import RepoFile
-
-        self.repo_id, self.repo_type, self.sha = repo_id, repo_type, sha
-        self._api = api
-        self.files: dict[str, tuple[int, str, str | None]] = {}
-        if sha is not None:
-            for entry in api.list_repo_tree(repo_id, recursive=True, revision=sha, repo_type=repo_type):
-                if isinstance(entry, RepoFile):
-                    self.files[entry.path] = (entry.size, entry.blob_id, entry.lfs.sha256 if entry.lfs else None)
-
-    def read(self, path: str) -> bytes | None:
-        """A file's content, or `None` where there is no such file; kept in the Hub's cache."""
-        if path not in self.files or self.sha is None:
-            return None
-        local = self._api.hf_hub_download(self.repo_id, path, repo_type=self.repo_type, revision=self.sha)
-        return Path(local).read_bytes()
-
-    def text(self, path: str) -> str | None:
-        """A file's content as text, or `None` where there is no such file.
-
-        Raises:
-            BenchError: it is not UTF-8.
-        """
-        data = self.read(path)
-        try:
-            return None if data is None else data.decode("utf-8")
-        except UnicodeDecodeError as error:
-            raise BenchError(f"{self.repo_id}: {path}: expected UTF-8 text ({error}); mend it there first") from None
-
-    def holds(self, path: str, content: Content) -> bool:
-        """Whether a file is there with just this content; nothing is fetched to tell."""
-        if path not in self.files:
-            return False
-        size, blob, sha256 = self.files[path]
-        if size != size_of(content):
-            return False
-        if sha256 is not None:
-            return _digest(content, hashlib.sha256()) == sha256
-        return _digest(content, hashlib.sha1(b"blob %d\0" % size, usedforsecurity=False)) == blob
 
 
 Files: TypeAlias = Mapping[str, Content] | Callable[[Head], Mapping[str, Content]]
@@ -233,6 +180,7 @@ class _Work:
     beside: bool = False
     space_sdk: str | None = None
     created: bool = False
+    kept: dict[str, bytes] = field(default_factory=dict)
 
     def run(self, api: HfApi) -> CommitResult:
         from huggingface_hub import CommitOperationAdd, CommitOperationDelete
@@ -297,7 +245,7 @@ class _Work:
         if number is not None:
             revision = f"refs/pr/{number}"
             sha = api.repo_info(self.repo_id, repo_type=self.repo_type, revision=revision).sha
-        return Head(api, self.repo_id, self.repo_type, sha), number
+        return Head(api, self.repo_id, self.repo_type, sha, self.kept), number
 
     def open_pull_request(self, api: HfApi) -> int | None:
         """An open pull request of the same author and title, the newest."""
@@ -334,23 +282,6 @@ def repo_url(endpoint: str, repo_id: str, repo_type: str) -> str:
         'https://huggingface.co/datasets/acme/results'
     """
     return f"{endpoint}/{'' if repo_type == 'model' else repo_type + 's/'}{repo_id}"
-
-
-def size_of(content: Content) -> int:
-    """Bytes of a content."""
-    if isinstance(content, Path):
-        return content.stat().st_size
-    return len(content.encode() if isinstance(content, str) else content)
-
-
-def _digest(content: Content, digest: hashlib._Hash) -> str:
-    if isinstance(content, Path):
-        with content.open("rb") as file:
-            while block := file.read(1 << 20):
-                digest.update(block)
-    else:
-        digest.update(content.encode() if isinstance(content, str) else content)
-    return digest.hexdigest()
 
 
 def _change(head: Head, path: str, content: Content) -> Change:

@@ -1,0 +1,89 @@
+"""`leaderboard`: runs from folders and results repos side by side, as tables, CSV, JSON or one HTML file."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from bench_datasets.cli import choices
+from bench_datasets.cli.screen import clean, echo, err, out, remark, working
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from bench_datasets.hub.leaderboard import Board
+
+
+def leaderboard(
+    targets: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="DIR|REPO...", help="Folders with runs in them or below, and results repos on the Hub, as ORG/NAME."
+        ),
+    ],
+    csv: Annotated[
+        str | None, typer.Option("--csv", metavar="F", help="Write every number of every run there.")
+    ] = None,
+    html: Annotated[
+        str | None, typer.Option("--html", metavar="F", help="Write one page that needs nothing else.")
+    ] = None,
+    as_json: choices.Json = False,
+) -> None:
+    """Runs in tables, sorted by headline; what may not be compared never shares a table.
+
+    Example: bench-datasets leaderboard demo --html board.html
+    """  # fmt: skip
+    from bench_datasets.hub import leaderboard_view
+    from bench_datasets.hub.leaderboard import leaderboard as read
+
+    with working("reading the runs"):
+        board = read(targets)
+    written = [
+        _write(Path(file), text)
+        for file, text in (
+            (csv, leaderboard_view.as_csv(board) if csv else ""),
+            (html, leaderboard_view.as_html(board) if html else ""),
+        )
+        if file
+    ]
+    if as_json:
+        echo(leaderboard_view.as_json(board))
+        return
+    _show(out(), board)
+    for line in board.left_out:
+        remark(f"left out: {line}")
+    for path in written:
+        err().print(f"wrote {clean(str(path))}", markup=False, soft_wrap=True)
+
+
+def _show(console: Console, board: Board) -> None:
+    from rich.text import Text
+
+    from bench_datasets.cli.tables import plain_table, show_table
+    from bench_datasets.hub.leaderboard_view import PARTIAL, grid, left_of
+    from bench_datasets.results_layout import Grid
+    from bench_datasets.results_view import NOTE
+
+    for group in board.groups:
+        table = grid(group)
+        console.print(Text(clean(group.title), style="bold"), soft_wrap=True)
+        console.print(Text(clean(group.caption), style="dim"), soft_wrap=True)
+        if group.partial:
+            console.print(Text(PARTIAL, style="yellow"), soft_wrap=True)
+        show_table(console, plain_table(console, Grid("", table.head, table.rows), left=left_of(table)))
+        console.print()
+    console.print(Text(NOTE, style="dim"), soft_wrap=True)
+
+
+def _write(path: Path, text: str) -> Path:
+    """Write a file that appears whole or not at all; the line ends are the text's own."""
+    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        partial.write_bytes(text.encode("utf-8"))
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error
+    os.replace(partial, path)
+    return path

@@ -1,0 +1,188 @@
+"""A leaderboard for people and machines: tables, CSV, JSON, and one HTML file that needs nothing else."""
+
+from __future__ import annotations
+
+import csv
+import html
+import io
+import json
+import math
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from bench_datasets.hub.leaderboard import Board, Entry, Group
+from bench_datasets.results import Metric
+from bench_datasets.results_layout import Grid, short
+from bench_datasets.results_view import NOTE, show
+
+LEFT = (0, 1, 2)
+"""Columns of a grid that hold no numbers."""
+
+PARTIAL = "Partial runs scored fewer rows than their source holds; their numbers say nothing about the whole."
+
+
+def grid(group: Group) -> Grid:
+    """A group as a table: place, model, run, headline, interval, n, then the headline's parts."""
+    head = ["", "model", "run", group.headline, "95 % interval", "n", *(_part(key) for key in group.parts)]
+    rows = []
+    for entry in group.entries:
+        value, _, interval = show(entry.metric, group.headline, interval=True).partition(" ")
+        metrics = entry.run.result.metrics
+        parts = [show(metrics[key], key) if key in metrics else "" for key in group.parts]
+        place = "-" if entry.place is None else str(entry.place)
+        rows.append([place, entry.run.model, entry.run.name, value, interval, f"{entry.metric.n:,}", *parts])
+    if not any(entry.run.name for entry in group.entries):
+        head, rows = head[:2] + head[3:], [row[:2] + row[3:] for row in rows]
+    return Grid(group.title, head, rows)
+
+
+def left_of(table: Grid) -> tuple[int, ...]:
+    """Positions of the columns that are set to the left."""
+    return LEFT if "run" in table.head[:3] else LEFT[:2]
+
+
+def _part(key: str) -> str:
+    return short(key.split("/", 1)[1])
+
+
+def as_csv(board: Board) -> str:
+    """One line a run: what it is, its headline with interval and n, then every number by key; RFC 4180.
+
+    Text that a spreadsheet would take for a formula stands behind an apostrophe.
+    """
+    keys = list(dict.fromkeys(k for group in board.groups for e in group.entries for k in e.run.result.metrics))
+    rows = [_record(group, entry) for group in board.groups for entry in group.entries]
+    file = io.StringIO()
+    writer = csv.writer(file)
+    names = list(rows[0]) if rows else []
+    writer.writerow([*names, *keys])
+    entries = [entry for group in board.groups for entry in group.entries]
+    for record, entry in zip(rows, entries, strict=True):
+        metrics = entry.run.result.metrics
+        writer.writerow([*map(_cell, record.values()), *(_number(metrics.get(key)) for key in keys)])
+    return file.getvalue()
+
+
+def _record(group: Group, entry: Entry) -> dict[str, Any]:
+    result = entry.run.result
+    low, high = entry.metric.ci95 or (None, None)
+    return {
+        "benchmark": group.benchmark,
+        "protocol": group.protocol,
+        "version": group.version,
+        "partial": group.partial,
+        "place": entry.place,
+        "model": entry.run.model,
+        "run": entry.run.name,
+        "headline": group.headline,
+        "value": _number(entry.metric),
+        "ci95_low": low,
+        "ci95_high": high,
+        "n": entry.metric.n,
+        "rows_scored": result.dataset["rows"]["scored"],
+        "rows_expected": result.dataset["rows"]["expected"],
+        "comparable_to": result.comparable_to,
+        "source": result.dataset["source"],
+        "split": result.dataset["split"],
+        "revision": result.dataset["revision"],
+        "content_sha256": group.content_sha256,
+        "settings": json.dumps(group.settings, sort_keys=True) if group.settings else None,
+        "created": result.created,
+        "place_read": entry.run.place,
+    }
+
+
+def _number(metric: Metric | None) -> float | None:
+    return None if metric is None or math.isnan(metric.value) else metric.value
+
+
+def _cell(value: Any) -> Any:
+    return f"'{value}" if isinstance(value, str) and re.match(r"[=+@\t\r-]", value) else value
+
+
+def as_json(board: Board) -> str:
+    """Every table with every number as JSON; `null` for undefined."""
+    groups = [
+        {
+            "title": group.title,
+            "benchmark": group.benchmark,
+            "protocol": {"name": group.protocol, "version": group.version},
+            "content_sha256": group.content_sha256,
+            "settings": group.settings,
+            "partial": group.partial,
+            "headline": group.headline,
+            "runs": [
+                {**_record(group, entry), "metrics": entry.run.result.to_dict()["metrics"]} for entry in group.entries
+            ],
+        }
+        for group in board.groups
+    ]
+    content = {"groups": groups, "left_out": board.left_out}
+    return json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+_STYLE = """
+body{font:15px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:72rem;padding:0 1rem;color:#1c2430;background:#fff}
+h1{font-size:1.5rem}h2{font-size:1.1rem;margin:2.2rem 0 .2rem}p{margin:.2rem 0 .6rem;color:#5a6676;font-size:.87rem}
+.wide{overflow-x:auto}table{border-collapse:collapse;width:100%}
+th,td{padding:.3rem .6rem;text-align:right;white-space:nowrap;border-bottom:1px solid #e3e8ee}
+th{color:#5a6676;font-weight:500;font-size:.85rem}.t{text-align:left}td.v{font-weight:600}
+tr:hover td{background:#f6f8fa}.bar{width:9rem;min-width:7rem}
+.bar i{display:block;position:relative;height:.7rem;background:#eef2f6;border-radius:2px}
+.bar i b,.bar i u{position:absolute;top:0;bottom:0}.bar i b{background:#a9c5ea}.bar i u{width:2px;background:#12427f}
+@media(prefers-color-scheme:dark){body{background:#14181e;color:#dde3ea}p,th{color:#96a2b0}
+th,td{border-color:#2a323c}tr:hover td{background:#1b2129}.bar i{background:#232b34}
+.bar i b{background:#35598a}.bar i u{background:#a9cdff}}
+"""
+
+
+def as_html(board: Board, title: str = "Leaderboard") -> str:
+    """The whole board as one HTML file without scripts or anything from elsewhere; every text is escaped."""
+    parts = [
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">',
+        '<meta name="viewport" content="width=device-width,initial-scale=1">',
+        f"<title>{html.escape(title)}</title><style>{_STYLE}</style></head><body><h1>{html.escape(title)}</h1>",
+        f"<p>{html.escape(NOTE)}. A table holds one benchmark, one protocol version and the same rows.</p>",
+    ]
+    for group in board.groups:
+        parts += [f"<h2>{html.escape(group.title)}</h2>", f"<p>{html.escape(group.caption)}</p>", _table(group)]
+        parts += [f"<p>{PARTIAL}</p>"] if group.partial else []
+    if board.left_out:
+        items = "".join(f"<li>{html.escape(line)}</li>" for line in board.left_out)
+        parts.append(f"<h2>Left out</h2><ul>{items}</ul>")
+    return "\n".join([*parts, "</body></html>\n"])
+
+
+def _table(group: Group) -> str:
+    table = grid(group)
+    left, bar = left_of(table), table.head.index("95 % interval") + 1
+
+    def cell(tag: str, k: int, text: str) -> str:
+        kind = ' class="t"' if k in left else ' class="v"' if k == bar - 2 and tag == "td" else ""
+        return f"<{tag}{kind}>{html.escape(text)}</{tag}>"
+
+    head = [cell("th", k, text) for k, text in enumerate(table.head)]
+    head.insert(bar, "<th></th>")
+    lines = []
+    for entry, row in zip(group.entries, table.rows, strict=True):
+        cells = [cell("td", k, text) for k, text in enumerate(row)]
+        cells.insert(bar, f'<td class="bar">{_bar(entry.metric, group.entries)}</td>')
+        lines.append(f"<tr>{''.join(cells)}</tr>")
+    body = "\n".join(lines)
+    return f'<div class="wide"><table><thead><tr>{"".join(head)}</tr></thead>\n<tbody>{body}</tbody></table></div>'
+
+
+def _bar(metric: Metric, entries: Sequence[Entry]) -> str:
+    """A number and its interval on the table's common scale: 0 to 1, or as far as its numbers reach."""
+    if math.isnan(metric.value):
+        return ""
+    reach = [b for e in entries if not math.isnan(e.metric.value) for b in (e.metric.value, *(e.metric.ci95 or ()))]
+    low, high = min(0.0, *reach), max(1.0, *reach)
+
+    def at(value: float) -> float:
+        return float(round(100 * (value - low) / (high - low), 2))
+
+    start, end = metric.ci95 or (metric.value, metric.value)
+    span = f'<b style="left:{at(start)}%;width:{round(at(end) - at(start), 2)}%"></b>'
+    return f'<i>{span}<u style="left:{at(metric.value)}%"></u></i>'

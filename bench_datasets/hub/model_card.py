@@ -1,0 +1,88 @@
+"""The section of a card that holds results: between marks, made anew each time, everything around it left alone."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Sequence
+
+from bench_datasets.faults import BenchError
+from bench_datasets.hub.leaderboard import Group, group
+from bench_datasets.hub.leaderboard_view import grid, left_of
+from bench_datasets.hub.runs import Run
+from bench_datasets.hub.templates import render
+
+
+def marks(repo: str) -> tuple[str, str]:
+    """The comments around the section of a results repo; several repos may have one each in one card.
+
+    Example:
+        >>> marks("acme/results")[1]
+        '<!-- bench-datasets results of acme/results: end -->'
+    """
+    begin = f"<!-- bench-datasets results of {repo}: begin; made anew by `bench-datasets publish results` -->"
+    return begin, f"<!-- bench-datasets results of {repo}: end -->"
+
+
+def model_section(model: str, repo: str, runs: Sequence[Run], url: str) -> str:
+    """The section of a model's card: its runs in a results repo, a table for what may be compared.
+
+    Args:
+        model: its name.
+        repo: the results repo's name.
+        runs: all that it holds; those of other models are passed over.
+        url: the results repo's page.
+    """
+    tables = group(run for run in runs if run.model == model)
+    return render("model_results.md", repo=repo, url=url, tables=[card_table(table) for table in tables])
+
+
+def card_table(table: Group) -> dict[str, object]:
+    """A table as the cards' templates take it: title, caption, heads and rows of cells."""
+    cells = grid(table)
+
+    def plain(text: str) -> str:
+        return html.escape(" ".join(text.split()), quote=False)  # results come from anybody, marks are ours alone
+
+    return {
+        "title": plain(table.title),
+        "caption": plain(table.caption),
+        "head": [plain(text) for text in cells.head],
+        "left": [k in left_of(cells) for k in range(len(cells.head))],
+        "rows": [[plain(text) for text in row] for row in cells.rows],
+        "partial": table.partial,
+    }
+
+
+def with_section(text: str | None, section: str, repo: str, *, where: str, title: str = "") -> str:
+    r"""A card with the section in its place: where it stood, else at the end.
+
+    Args:
+        text: the card as it is; `None` where there is none.
+        section: what is to stand between the marks.
+        repo: the results repo that it is of.
+        where: the card's name in messages.
+        title: of a card that is made.
+
+    Raises:
+        BenchError: one mark stands without the other, or twice.
+
+    Example:
+        >>> card = with_section("# Net\n", "Old.", "acme/results", where="README.md")
+        >>> card = with_section(card, "New.", "acme/results", where="README.md")
+        >>> "Old." in card, card.count("New."), card.startswith("# Net\n")
+        (False, 1, True)
+    """
+    begin, end = marks(repo)
+    if text is None:
+        text = f"# {title}\n" if title else ""
+    newline = "\r\n" if "\r\n" in text else "\n"
+    block = newline.join([begin, "", *section.strip().splitlines(), "", end])
+    starts = [m.start() for m in re.finditer(re.escape(begin), text)]
+    ends = [m.end() for m in re.finditer(re.escape(end), text)]
+    if not starts and not ends:
+        gap = "" if not text else newline if text.endswith(newline) else 2 * newline
+        return f"{text}{gap}{block}{newline}"
+    if len(starts) != 1 or len(ends) != 1 or ends[0] < starts[0]:
+        raise BenchError(f"{where}: expected the marks around the results of {repo} once each; mend the card first")
+    return text[: starts[0]] + block + text[ends[0] :]
