@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from bench_datasets.metrics.evaluating import metric_path
     from bench_datasets.metrics.explaining import explain
     from bench_datasets.metrics.scoring import map_score, score, score_features, scorer
+    from bench_datasets.metrics.showing import show
     from bench_datasets.metrics.summarizing import summarize
     from bench_datasets.predictions import check, read_predictions
     from bench_datasets.results import Metric, Result
@@ -40,6 +41,7 @@ _HOMES = {
     "score": "bench_datasets.metrics.scoring",
     "score_features": "bench_datasets.metrics.scoring",
     "scorer": "bench_datasets.metrics.scoring",
+    "show": "bench_datasets.metrics.showing",
     "summarize": "bench_datasets.metrics.summarizing",
 }
 
@@ -59,6 +61,7 @@ __all__ = [
     "score",
     "score_features",
     "scorer",
+    "show",
     "summarize",
 ]
 

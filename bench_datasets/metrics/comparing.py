@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from types import ModuleType
-from typing import Any, TypeAlias
 
 import numpy as np
-import pyarrow as pa
-from datasets import Dataset, IterableDataset
 
 from bench_datasets.benchmarks import BENCHMARKS, get_benchmark
 from bench_datasets.faults import BenchError
-from bench_datasets.metrics.files import SCORES, read_scores
+from bench_datasets.metrics.alike import Scores, benchmark_of, check_alike, tables_of
 from bench_datasets.metrics.gathering import ALL, Gathered, Part, better_when_higher
 from bench_datasets.metrics.resampling import Key, Resampling, holm, places
-from bench_datasets.metrics.summarizing import one_protocol, read_table
+from bench_datasets.metrics.summarizing import read_table
 from bench_datasets.statistics import Floats, Statistic, percentile_interval, value_of
-
-Scores: TypeAlias = Dataset | IterableDataset | pa.Table | str | os.PathLike[str]
 
 POWER = 1.959963984540054 + 0.8416212335729143
 """Standard errors that a difference must have to be found at 5 % in four cases of five."""
@@ -157,7 +150,7 @@ def compare(
     Example:
         >>> print(compare({"A": "runs/a", "B": "runs/b"}))          # doctest: +SKIP
     """
-    tables = _tables(scores, names)
+    tables = tables_of(scores, names)
     if len(tables) < 2:
         raise BenchError(f"compare: expected two runs or more, got {len(tables)}")
     kind = benchmark or benchmark_of(next(iter(tables.values())))
@@ -209,94 +202,6 @@ def compare(
         seed=seed,
         sentences={pair: sentence(*pair, found, headline, family) for pair, found in pairs.items()},
     )
-
-
-def _tables(scores: Mapping[str, Scores] | Sequence[Scores], names: Sequence[str] | None) -> dict[str, Any]:
-    if isinstance(scores, Mapping):
-        items = list(scores.items())
-    else:
-        given = list(names) if names is not None else names_of(scores)
-        if len(given) != len(scores):
-            raise BenchError(f"names: expected {len(scores)}, one a run, got {len(given)}")
-        items = list(zip(given, scores, strict=True))
-    if len({name for name, _ in items}) < len(items):
-        raise BenchError(f"names: expected names that differ, got {', '.join(name for name, _ in items)}")
-    return {name: read_scores(item) if isinstance(item, (str, os.PathLike)) else item for name, item in items}
-
-
-def names_of(scores: Sequence[Scores]) -> list[str]:
-    """Names by place; a second run of one name is numbered."""
-    names: list[str] = []
-    for i, item in enumerate(scores):
-        name, number = _name(item, i), 2
-        while name in names:
-            name, number = f"{_name(item, i)} ({number})", number + 1
-        names.append(name)
-    return names
-
-
-def _name(item: Scores, i: int) -> str:
-    if isinstance(item, (str, os.PathLike)):
-        path = Path(item)
-        return path.parent.name if path.name == SCORES else path.stem if path.suffix == ".parquet" else path.name
-    return chr(ord("A") + i) if i < 26 else f"run {i}"
-
-
-def benchmark_of(table: Any) -> str:
-    """Whose columns a score table has.
-
-    Raises:
-        BenchError: it is no score table.
-    """
-    columns = set(table.column_names or ())
-    for name, entry in BENCHMARKS.items():
-        if set(entry.metric_module().features()) <= columns:
-            return name
-    raise BenchError(f"scores: expected a score table, found the columns {', '.join(sorted(columns)[:6])}")
-
-
-def check_alike(tables: Mapping[str, pa.Table], metric: ModuleType) -> dict[str, str]:
-    """The one protocol of several runs, which must have the same rows of the same content, none of them skipped.
-
-    Args:
-        tables: what `read_table` gave, by the runs' names.
-        metric: the benchmark's metric module.
-
-    Raises:
-        BenchError: they differ; the message says in what.
-    """
-    protocols = {name: one_protocol(table) for name, table in tables.items()}
-    first, *others = tables
-    for name in others:
-        if protocols[name] != protocols[first]:
-            shown = [f"{p['name']}@{p['version']}" for p in (protocols[first], protocols[name])]
-            raise BenchError(f"compare: {first} was scored under {shown[0]}, {name} under {shown[1]}; score both alike")
-    for name, table in tables.items():
-        skipped = table.filter(table["skipped"])["key"].to_pylist()
-        if skipped:
-            raise BenchError(f"compare: {name} left out {len(skipped)} rows, such as {skipped[0]}; mend and score them")
-
-    def content(table: pa.Table) -> dict[tuple[str, ...], str]:
-        names = zip(*(table[column].to_pylist() for column in metric.SORT_COLUMNS), strict=True)
-        return dict(zip(names, table["row_sha256"].to_pylist(), strict=True))
-
-    expected = content(tables[first])
-    for name in others:
-        found = content(tables[name])
-        for missing, has, lacks in (
-            (expected.keys() - found.keys(), first, name),
-            (found.keys() - expected.keys(), name, first),
-        ):
-            if missing:
-                example = " ".join(min(missing))
-                raise BenchError(f"compare: {has} has {len(missing)} rows that {lacks} lacks, such as {example}")
-        changed = sorted(key for key in expected if expected[key] != found[key])
-        if changed:
-            raise BenchError(
-                f"compare: {len(changed)} rows of {name} were scored against other truth than those of {first}, such as"
-                f" {' '.join(changed[0])}; score both on the same data"
-            )
-    return protocols[first]
 
 
 def _alike(key: Key, chosen: Sequence[Mapping[Key, Statistic]]) -> bool:

@@ -140,7 +140,7 @@ def forest(found: Sequence[Difference], names: Sequence[str], runs: Sequence[int
         width: of the drawing.
     """
     shown = [item for item in found if math.isfinite(item.difference)]
-    left, right, step = (126, 146, 26) if width > NARROW else (12, 84, 36)
+    left, right, step = (166, 146, 26) if width > NARROW else (12, 84, 36)
     reach = max((abs(v) for d in shown for v in (d.difference, *(d.ci95 or ()))), default=0.0)
     reach = max(reach * 1.05, 0.01)
     span, bottom = width - left - right, 24.0 + step * len(shown)
@@ -167,7 +167,7 @@ def forest(found: Sequence[Difference], names: Sequence[str], runs: Sequence[int
                    '<line class="whisker {}" x1="{:.1f}" x2="{:.1f}" y1="{:.1f}" y2="{:.1f}"/>'
                    '<circle class="{}" cx="{:.1f}" cy="{:.1f}" r="5"/>'
                    '<text class="value" x="{:.1f}" y="{:.1f}">{} <tspan class="n">{}</tspan></text>')
-            .format(*name_at, item.metric, kind, low, high, y, y, kind, x(sign * item.difference), y,
+            .format(*name_at, item.metric.rpartition("/")[2].replace("_", " "), kind, low, high, y, y, kind, x(sign * item.difference), y,
                     left + span + 10, y + 4, f"{100 * item.difference:+.1f}", bounds if width > NARROW else "")
         )  # fmt: skip
     said = "; ".join(f"{d.metric} {100 * d.difference:+.1f}" for d in shown)

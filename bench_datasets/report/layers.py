@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +26,7 @@ Mask = NDArray[np.bool_]
 
 TRUTH, PREDICTION = (0, 114, 178), (230, 159, 0)
 AGREED, MISSED, EXTRA = (0, 158, 115), (0, 114, 178), (213, 94, 0)
+OTHERS = (90, 90, 90)
 """Colours that people who see few colours tell apart (Okabe and Ito)."""
 
 FILL, STRIPE, EDGE = 70, 190, 255
@@ -98,17 +99,26 @@ def dense(masks: MaskColumn, frame: Frame) -> list[Mask]:
     return found
 
 
-def masks_layer(masks: list[Mask], frame: Frame, *, predicted: bool) -> bytes:
-    """Masks as a transparent PNG: an outline each, a light ground, stripes that rise (truth) or fall (prediction)."""
+def masks_layer(masks: list[Mask], frame: Frame, *, predicted: bool, others: Sequence[Mask] = ()) -> bytes:
+    """Masks as a transparent PNG: an outline each, a light ground, stripes that rise (truth) or fall (prediction).
+
+    Args:
+        masks: at the frame's size.
+        frame: of the picture.
+        predicted: whether they are predictions.
+        others: what else might have been meant: a thin grey outline each.
+    """
     rising, falling = _stripes(frame)
     stripes = falling if predicted else rising
     level = np.zeros((frame.height, frame.width), np.uint8)
+    for mask in others:
+        level[mask & ~_inner(mask, 1)] = 4
     for mask in masks:
-        level[mask] = np.maximum(level[mask], np.where(stripes, 2, 1)[mask])
+        level[mask] = np.maximum(level[mask] % 4, np.where(stripes, 2, 1)[mask])
     for mask in masks:
         level[mask & ~_inner(mask, 2 if mask.sum() > 400 else 1)] = 3
     colour = PREDICTION if predicted else TRUTH
-    return _png(level, [(colour, FILL), (colour, STRIPE), (colour, EDGE)])
+    return _png(level, [(colour, FILL), (colour, STRIPE), (colour, EDGE), (OTHERS, 200)][: 4 if others else 3])
 
 
 def difference_layer(truth: list[Mask], predicted: list[Mask], frame: Frame) -> bytes:

@@ -28,8 +28,8 @@ FOREST_PAIRS, SENTENCES = 3, 12
 
 
 def render(
-    runs: Sequence[Run], content: Content, data: dict[str, Any], drawings: Sequence[str], comparison: Comparison | None,
-    command: str, *, assets: bool,
+    runs: Sequence[Run], content: Content, data: dict[str, Any], drawings: Sequence[str],
+    comparison: Comparison | str | None, command: str, *, assets: bool,
 ) -> str:  # fmt: skip
     """The page as text.
 
@@ -38,7 +38,7 @@ def render(
         content: of the benchmark.
         data: what the page's script works on.
         drawings: further drawings by number, of our own making.
-        comparison: of the runs, or `None`.
+        comparison: of the runs, why there is none, or `None` for one run.
         command: that makes this page again.
         assets: whether pictures stand in a folder beside it.
     """
@@ -61,6 +61,7 @@ def render(
         entry=entry, runs=[_strip(run, i) for i, run in enumerate(runs)], protocol=runs[0].protocol,
         caption=runs[0].result.protocol, content=content, ladders=_ladders(content, names),
         errors=[_counts(content, i) for i in range(len(runs))], comparison=_compared(comparison, names),
+        refusal=comparison if isinstance(comparison, str) else "",
         command=command, version=__version__, packages=runs[0].result.packages, many=len(runs) > 1,
         comparable=runs[0].result.comparable_to,
     )  # fmt: skip
@@ -113,8 +114,8 @@ def _counts(content: Content, run: int) -> dict[str, Any]:
     return {"table": table, "total": total}
 
 
-def _compared(comparison: Comparison | None, names: Sequence[str]) -> dict[str, Any] | None:
-    if comparison is None:
+def _compared(comparison: Comparison | str | None, names: Sequence[str]) -> dict[str, Any] | None:
+    if not isinstance(comparison, Comparison):
         return None
     place = {name: i for i, name in enumerate(names)}
     pairs: list[dict[str, Any]] = []

@@ -15,7 +15,7 @@ from datasets import Dataset
 
 from bench_datasets.benchmarks import get_benchmark
 from bench_datasets.faults import BenchError
-from bench_datasets.metrics.comparing import benchmark_of, check_alike, names_of
+from bench_datasets.metrics.alike import benchmark_of, names_of
 from bench_datasets.metrics.files import RESULT, read_scores
 from bench_datasets.metrics.summarizing import read_table, summarize
 from bench_datasets.results import Result
@@ -71,9 +71,32 @@ def open_runs(places: Sequence[str | os.PathLike[str]], names: Sequence[str] | N
     kinds = {run.result.benchmark for run in runs}
     if len(kinds) > 1:
         raise BenchError(f"report: expected runs of one benchmark, got {', '.join(sorted(kinds))}; report them apart")
-    if len(runs) > 1:
-        check_alike({run.name: read_table(run.scores, run.metric) for run in runs}, runs[0].metric)
+    for run in runs[1:]:
+        _check_same(runs[0], run)
     return runs
+
+
+def _check_same(first: Run, other: Run) -> None:
+    """Runs of one page are under one protocol and about the same rows, whatever else differs.
+
+    Raises:
+        BenchError: they are not.
+    """
+    shown = [f"{run.result.protocol['name']}@{run.result.protocol['version']}" for run in (first, other)]
+    if shown[0] != shown[1]:
+        raise BenchError(f"report: {first.name} was scored under {shown[0]}, {other.name} under {shown[1]}")
+    one, two = (dict(zip(r.table["key"].to_pylist(), r.table["row_sha256"].to_pylist(), strict=True)) for r in
+                (first, other))  # fmt: skip
+    for has, lacks, missing in ((first, other, one.keys() - two.keys()), (other, first, two.keys() - one.keys())):
+        if missing:
+            text = f"report: {has.name} has {len(missing)} rows that {lacks.name} lacks, such as {min(missing)}"
+            raise BenchError(f"{text}; score both on the same rows")
+    changed = sorted(key for key in one if one[key] != two[key])
+    if changed:
+        raise BenchError(
+            f"report: {len(changed)} rows of {other.name} were scored against other truth than those of {first.name},"
+            f" such as {changed[0]}; score both on the same data"
+        )
 
 
 def _open(name: str, place: str) -> Run:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from bench_datasets.faults import BenchError
-from bench_datasets.metrics.comparing import compare
+from bench_datasets.metrics.comparing import Comparison, compare
 from bench_datasets.report.content import Content, Panel
 from bench_datasets.report.embed import ALPHABET, LIMIT, Pictures, script_json
 from bench_datasets.report.material import Material
@@ -70,11 +70,14 @@ def write_report(
     material = Material(opened, data, predictions, split=split, images=images) if data or predictions else None
     module = importlib.import_module(f"bench_datasets.report.{opened[0].result.benchmark}")
     content: Content = module.build(opened, material)
-    comparison = None
+    comparison: Comparison | str | None = None
     if len(opened) > 1:
-        comparison = compare(
-            {run.name: run.scores for run in opened}, every=False, draws=draws, permutations=draws, seed=seed
-        )
+        try:
+            comparison = compare(
+                {run.name: run.scores for run in opened}, every=False, draws=draws, permutations=draws, seed=seed
+            )
+        except BenchError as error:  # rows are the same, but not what was asked about them
+            comparison = str(error)
     page = _data(opened, content, shown=CAPTION)
     for shorter in (120, 60, 24, 0):
         if len(script_json(page).encode()) < limit * 0.6:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import html
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
+
+from bench_datasets.results_view import Grid, lines
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,22 @@ class Errors:
     def rows(self, by: str | None = None) -> dict[str, dict[str, int]]:
         """How many rows show each kind, by the values of a column."""
         return self._sums((self.matrix() > 0).astype(np.int64), by)
+
+    def __str__(self) -> str:
+        counts = self.counts()
+        names = [kind.name for kind in self.kinds]
+        grid = Grid("", [self.groups[0], *names], [[g, *(f"{row[n]:,}" for n in names)] for g, row in counts.items()])
+        return "\n".join(lines(grid))
+
+    def _repr_html_(self) -> str:
+        names = [kind.name for kind in self.kinds]
+        head = "".join(f'<th title="{html.escape(kind.meaning)}">{html.escape(kind.name)}</th>' for kind in self.kinds)
+        rows = "".join(
+            f"<tr><th>{html.escape(group)}</th>" + "".join(f"<td>{row[name]:,}</td>" for name in names) + "</tr>"
+            for group, row in self.counts().items()
+        )
+        first = html.escape(self.groups[0])
+        return f"<table><thead><tr><th>{first}</th>{head}</tr></thead><tbody>{rows}</tbody></table>"
 
     def _sums(self, values: NDArray[np.int64], by: str | None) -> dict[str, dict[str, int]]:
         names = [str(value) for value in self.table[by or self.groups[0]].to_pylist()]

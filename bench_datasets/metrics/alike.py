@@ -1,0 +1,112 @@
+"""Runs that are to be held against each other: read, named, and checked to be about the same rows."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+from datasets import Dataset, IterableDataset
+
+from bench_datasets.benchmarks import BENCHMARKS
+from bench_datasets.faults import BenchError
+from bench_datasets.metrics.files import SCORES, read_scores
+from bench_datasets.metrics.summarizing import one_protocol
+
+Scores: TypeAlias = Dataset | IterableDataset | pa.Table | str | os.PathLike[str]
+
+
+def tables_of(scores: Mapping[str, Scores] | Sequence[Scores], names: Sequence[str] | None) -> dict[str, Any]:
+    """Score tables by the runs' names; files are read.
+
+    Raises:
+        BenchError: two runs bear one name, names are too few or too many, or a file is no score table.
+    """
+    if isinstance(scores, Mapping):
+        items = list(scores.items())
+    else:
+        given = list(names) if names is not None else names_of(scores)
+        if len(given) != len(scores):
+            raise BenchError(f"names: expected {len(scores)}, one a run, got {len(given)}")
+        items = list(zip(given, scores, strict=True))
+    if len({name for name, _ in items}) < len(items):
+        raise BenchError(f"names: expected names that differ, got {', '.join(name for name, _ in items)}")
+    return {name: read_scores(item) if isinstance(item, (str, os.PathLike)) else item for name, item in items}
+
+
+def names_of(scores: Sequence[Scores]) -> list[str]:
+    """Names by place; a second run of one name is numbered."""
+    names: list[str] = []
+    for i, item in enumerate(scores):
+        name, number = _name(item, i), 2
+        while name in names:
+            name, number = f"{_name(item, i)} ({number})", number + 1
+        names.append(name)
+    return names
+
+
+def _name(item: Scores, i: int) -> str:
+    if isinstance(item, (str, os.PathLike)):
+        path = Path(item)
+        return path.parent.name if path.name == SCORES else path.stem if path.suffix == ".parquet" else path.name
+    return chr(ord("A") + i) if i < 26 else f"run {i}"
+
+
+def benchmark_of(table: Any) -> str:
+    """Whose columns a score table has.
+
+    Raises:
+        BenchError: it is no score table.
+    """
+    columns = set(table.column_names or ())
+    for name, entry in BENCHMARKS.items():
+        if set(entry.metric_module().features()) <= columns:
+            return name
+    raise BenchError(f"scores: expected a score table, found the columns {', '.join(sorted(columns)[:6])}")
+
+
+def check_alike(tables: Mapping[str, pa.Table], metric: ModuleType) -> dict[str, str]:
+    """The one protocol of several runs, which must have the same rows of the same content, none of them skipped.
+
+    Args:
+        tables: what `read_table` gave, by the runs' names.
+        metric: the benchmark's metric module.
+
+    Raises:
+        BenchError: they differ; the message says in what.
+    """
+    protocols = {name: one_protocol(table) for name, table in tables.items()}
+    first, *others = tables
+    for name in others:
+        if protocols[name] != protocols[first]:
+            shown = [f"{p['name']}@{p['version']}" for p in (protocols[first], protocols[name])]
+            raise BenchError(f"compare: {first} was scored under {shown[0]}, {name} under {shown[1]}; score both alike")
+    for name, table in tables.items():
+        skipped = table.filter(table["skipped"])["key"].to_pylist()
+        if skipped:
+            raise BenchError(f"compare: {name} left out {len(skipped)} rows, such as {skipped[0]}; mend and score them")
+
+    def content(table: pa.Table) -> dict[tuple[str, ...], str]:
+        names = zip(*(table[column].to_pylist() for column in metric.SORT_COLUMNS), strict=True)
+        return dict(zip(names, table["row_sha256"].to_pylist(), strict=True))
+
+    expected = content(tables[first])
+    for name in others:
+        found = content(tables[name])
+        for missing, has, lacks in (
+            (expected.keys() - found.keys(), first, name),
+            (found.keys() - expected.keys(), name, first),
+        ):
+            if missing:
+                example = " ".join(min(missing))
+                raise BenchError(f"compare: {has} has {len(missing)} rows that {lacks} lacks, such as {example}")
+        changed = sorted(key for key in expected if expected[key] != found[key])
+        if changed:
+            raise BenchError(
+                f"compare: {len(changed)} rows of {name} were scored against other truth than those of {first}, such as"
+                f" {' '.join(changed[0])}; score both on the same data"
+            )
+    return protocols[first]
