@@ -29,7 +29,9 @@ def row_hashes(labels: Sequence[Mapping[str, Any]], masks: MaskColumn, groups: N
     begin = offsets[:-1] + 3 * np.arange(len(masks))
     words = np.empty(len(lengths) + 3 * len(masks), "<u4")
     words[begin], words[begin + 1], words[begin + 2] = masks.heights, masks.widths, counts
-    words[np.arange(len(lengths)) + np.repeat(3 * (np.arange(len(masks)) + 1), counts)] = lengths
+    of_runs = np.ones(len(words), np.bool_)
+    of_runs[begin] = of_runs[begin + 1] = of_runs[begin + 2] = False
+    words[of_runs] = lengths
     bounds = np.concatenate([begin, [len(words)]])[groups] * 4
     data = memoryview(words.tobytes())
     result = []
