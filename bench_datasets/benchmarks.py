@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import importlib
+import threading
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from types import ModuleType
+from typing import Any
 
 from bench_datasets.faults import BenchError
+from bench_datasets.plugins import Plugin, PluginError, find_plugins, warn
 
 PBENCH_LEVELS = ("level_0", "level_1", "level_2", "level_3", "level_4", "dense")
 """PBench's parts, in the order of the paper's table: the names of the source's splits and of the `level` column."""
@@ -45,6 +49,8 @@ class Benchmark:
         headline: the metric key that stands for a protocol's result, by protocol.
         task_ids: the Hub leaderboard's task id on the source dataset, by protocol; absent where there is none.
         citation: BibTeX.
+        modules: modules that stand elsewhere than this package keeps those of its own benchmarks, by their job, a key
+            of `COMPANIONS`. A plug-in names its own here, or one of this package whose form it shares.
     """
 
     name: str
@@ -56,13 +62,50 @@ class Benchmark:
     headline: dict[str, str]
     task_ids: dict[str, str] = field(default_factory=dict)
     citation: str = ""
+    modules: Mapping[str, str] = field(default_factory=dict)
 
     def metric_module(self) -> ModuleType:
-        """The metric's module, imported when it is first needed."""
-        return importlib.import_module(self.metric)
+        """The metric's module, imported when it is first needed.
+
+        Raises:
+            BenchError: a plug-in's module can't be imported.
+        """
+        return self._import(self.metric)
+
+    def companion(self, job: str) -> ModuleType:
+        """The module that does a job for this benchmark, imported when it is first needed.
+
+        Args:
+            job: a key of `COMPANIONS`.
+
+        Raises:
+            BenchError: the benchmark has none.
+        """
+        name = self.modules.get(job)
+        if name is None and self.name in _OWN:
+            name = COMPANIONS[job].format(self.name)
+        if name is None:
+            raise BenchError(f"{self.name}: the benchmark has no module for {job}; its package must name one")
+        return self._import(name)
+
+    def _import(self, module: str) -> ModuleType:
+        try:
+            return importlib.import_module(module)
+        except ImportError as error:
+            if self.name in _OWN:
+                raise
+            raise BenchError(f"{self.name}: its package's module {module} can't be imported: {error}") from error
 
 
-BENCHMARKS: dict[str, Benchmark] = {
+COMPANIONS = {
+    "predictions": "bench_datasets.predictions.{}",
+    "errors": "bench_datasets.metrics.errors.{}",
+    "report": "bench_datasets.report.{}",
+}
+"""Further modules of a benchmark by their job, and where this package keeps those of its own."""
+
+
+_OWN: dict[str, Benchmark] = {
     "pbench": Benchmark(
         name="pbench",
         title="PBench",
@@ -117,6 +160,96 @@ BENCHMARKS: dict[str, Benchmark] = {
         ),
     ),
 }
+"""The benchmarks of this package."""
+
+
+class Benchmarks(Mapping[str, Benchmark]):
+    """Every benchmark that this installation knows, by name: this package's, then those of plug-ins that work.
+
+    A plug-in is imported when it is asked for, or when all are gone through; one that doesn't work warns once and is
+    not there. See `bench_datasets.plugins`.
+    """
+
+    def __init__(self, own: Mapping[str, Benchmark]) -> None:
+        self._own = own
+        self._lock = threading.RLock()
+        self._found: dict[str, Plugin] | None = None
+        self._loaded: dict[str, Benchmark] = {}
+        self._broken: dict[str, PluginError] = {}
+
+    @property
+    def own(self) -> Mapping[str, Benchmark]:
+        """The benchmarks of this package."""
+        return self._own
+
+    @property
+    def plugins(self) -> Mapping[str, Plugin]:
+        """The plug-ins that are installed, loaded or not."""
+        with self._lock:
+            if self._found is None:
+                self._found = find_plugins(taken=self._own)
+            return self._found
+
+    @property
+    def broken(self) -> Mapping[str, PluginError]:
+        """What is wrong with plug-ins that were asked for and don't work, by name."""
+        return self._broken
+
+    def refresh(self) -> None:
+        """Look for plug-ins again; for packages that are installed while this process runs."""
+        with self._lock:
+            self._found = None
+            self._loaded.clear()
+            self._broken.clear()
+
+    def __getitem__(self, name: str) -> Benchmark:
+        if name in self._own:
+            return self._own[name]
+        with self._lock:
+            if name not in self._loaded and name not in self._broken and name in self.plugins:
+                try:
+                    self._loaded[name] = self.plugins[name].load(lambda value: _wrong(name, value))
+                except PluginError as error:
+                    self._broken[name] = error
+                    warn(str(error))
+            return self._loaded[name]
+
+    def __iter__(self) -> Iterator[str]:
+        yield from self._own
+        yield from (name for name in list(self.plugins) if name in self)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def __repr__(self) -> str:
+        return f"Benchmarks({', '.join([*self._own, *self.plugins])})"
+
+
+def _wrong(name: str, value: Any) -> str | None:
+    """What is wrong with a plug-in's value, or None."""
+    if not isinstance(value, Benchmark):
+        return f"expected a bench_datasets.benchmarks.Benchmark, found {type(value).__name__}"
+    if value.name != name:
+        return f"the entry point is called {name!r}, the benchmark {value.name!r}; they must agree"
+    for field_name in ("title", "builder", "metric"):
+        text: object = getattr(value, field_name)
+        if not isinstance(text, str) or not text:
+            return f"{field_name}: expected a text, found {text!r}"
+    if not value.protocols or not all(isinstance(protocol, str) for protocol in value.protocols):
+        return f"protocols: expected names, the default first, found {value.protocols!r}"
+    absent = [protocol for protocol in value.protocols if protocol not in value.headline]
+    if absent:
+        return f"headline: expected a metric key for every protocol, found none for {', '.join(absent)}"
+    source: object = value.source
+    if not isinstance(source, Source) or not source.env:
+        return f"source: expected a Source with the name of an environment variable, found {source!r}"
+    unknown = set(value.modules) - set(COMPANIONS)
+    if unknown:
+        return f"modules: expected {', '.join(COMPANIONS)}, found {', '.join(sorted(unknown))}"
+    return None
+
+
+BENCHMARKS = Benchmarks(_OWN)
 """Every benchmark that this installation knows, by name."""
 
 
@@ -124,7 +257,8 @@ def get_benchmark(name: str) -> Benchmark:
     """The entry of a benchmark.
 
     Raises:
-        BenchError: there is no benchmark of that name; the message lists the names there are.
+        BenchError: there is no benchmark of that name; the message lists the names there are. `PluginError`, if it is a
+            plug-in's that doesn't work.
 
     Example:
         >>> get_benchmark("pbench").protocols
@@ -133,4 +267,6 @@ def get_benchmark(name: str) -> Benchmark:
     try:
         return BENCHMARKS[name]
     except KeyError:
+        if name in BENCHMARKS.broken:
+            raise BENCHMARKS.broken[name] from None
         raise BenchError(f"benchmark: expected one of {', '.join(BENCHMARKS)}, got {name!r}") from None

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from bench_datasets.benchmarks import BENCHMARKS
 from bench_datasets.builders.provenance import provenance
-from bench_datasets.builders.registry import register, source_hash
+from bench_datasets.builders.registry import register, register_later, source_hash
 from bench_datasets.builders.truth import open_truth
+from bench_datasets.faults import BenchError
+from bench_datasets.plugins import warn
 
-__all__ = ["open_truth", "provenance", "register", "register_all", "source_hash"]
+__all__ = ["open_truth", "provenance", "register", "register_all", "register_later", "source_hash"]
 
 
 def register_all() -> None:
-    """Register every benchmark's builder with `datasets`. Nothing is fetched, and no builder is imported."""
-    for name, benchmark in BENCHMARKS.items():
+    """Register every benchmark's builder with `datasets`. Nothing is fetched; no builder and no plug-in is imported."""
+    for name, benchmark in BENCHMARKS.own.items():
         register(name, benchmark.builder)
+    for name, plugin in BENCHMARKS.plugins.items():
+        try:
+            register_later(name)
+        except BenchError as error:
+            warn(f"{plugin} can't be loaded by name: {error}")

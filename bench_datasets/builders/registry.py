@@ -17,11 +17,14 @@ import threading
 from pathlib import Path
 from typing import Any
 
+from bench_datasets.benchmarks import get_benchmark
 from bench_datasets.faults import BenchError
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 _SHARED = ("builders/*.py", "masks/*.py", "benchmarks.py", "faults.py")
 _LOCK = threading.RLock()
+_LATER = ("", "")
+"""Stands in the table for a plug-in whose module is not known yet."""
 
 
 def register(name: str, module: str) -> None:
@@ -37,13 +40,33 @@ def register(name: str, module: str) -> None:
     """
     modules, factory = _internals()
     with _LOCK:
-        if name in modules and modules[name][0] != module:
+        if name in modules and modules[name] != _LATER and modules[name][0] != module:
             raise BenchError(f"register: the name {name!r} is taken by {modules[name][0]}")
-        entry = (module, source_hash(module))
-        if not hasattr(factory.get_module, "_bench_datasets"):
-            factory.get_module = _wrap(factory.get_module, set())
-        factory.get_module._bench_datasets.add(name)  # outlives a reload of this module, as the wrap does
-        modules[name] = entry
+        _enter(name, (module, source_hash(module)), modules, factory)
+
+
+def register_later(name: str) -> None:
+    """Make `load_dataset(name)` ask `get_benchmark(name)` for its builder when it is called.
+
+    Args:
+        name: a plug-in's; nothing of it is imported now.
+
+    Raises:
+        BenchError: `datasets` has the name already.
+    """
+    modules, factory = _internals()
+    with _LOCK:
+        if name not in modules:
+            _enter(name, _LATER, modules, factory)
+        elif name not in getattr(factory.get_module, "_bench_datasets", ()):
+            raise BenchError(f"register: the name {name!r} is taken by {modules[name][0]}")
+
+
+def _enter(name: str, entry: tuple[str, str], modules: dict[str, tuple[str, str]], factory: Any) -> None:
+    if not hasattr(factory.get_module, "_bench_datasets"):
+        factory.get_module = _wrap(factory.get_module, set())
+    factory.get_module._bench_datasets.add(name)  # outlives a reload of this module, as the wrap does
+    modules[name] = entry
 
 
 def source_hash(module: str) -> str:
@@ -90,6 +113,8 @@ def _wrap(original: Any, names: set[str]) -> Any:
             None if config is None else config.token,
             None if config is None else config.storage_options,
         )
+        if _internals()[0][self.name] == _LATER:
+            register(self.name, get_benchmark(self.name).builder)
         module, digest = _internals()[0][self.name]
         return DatasetModule(module, digest, {"data_files": request, "dataset_name": self.name})
 

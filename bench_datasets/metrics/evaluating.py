@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from bench_datasets.benchmarks import get_benchmark
+from bench_datasets.faults import BenchError
 
 
 def metric_path(benchmark: str) -> str:
@@ -14,7 +15,7 @@ def metric_path(benchmark: str) -> str:
         benchmark: its name.
 
     Raises:
-        BenchError: there is no benchmark of that name.
+        BenchError: there is no benchmark of that name, or a plug-in's has no such module.
 
     Example:
         >>> import evaluate
@@ -23,4 +24,7 @@ def metric_path(benchmark: str) -> str:
         >>> metric.compute(predictions=[[mask]], references=[[mask]], levels=["level_0"])["macro_f1/level_0"]
         1.0
     """
-    return str(Path(__file__).with_name("modules") / get_benchmark(benchmark).name)
+    folder = Path(__file__).with_name("modules") / get_benchmark(benchmark).name
+    if not folder.is_dir():
+        raise BenchError(f"{benchmark}: there is no `evaluate` module; score with bd.score or bd.map_score")
+    return str(folder)

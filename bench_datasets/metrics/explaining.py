@@ -12,6 +12,7 @@ from typing import Any
 from PIL import Image
 
 from bench_datasets.benchmarks import get_benchmark
+from bench_datasets.faults import BenchError
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,7 @@ def explain(benchmark: str, row: Mapping[str, Any], prediction: Any, protocol: s
         protocol: a protocol's name; the benchmark's default for `None`.
 
     Raises:
+        BenchError: the benchmark explains no rows.
         FaultError: the row can't be scored; the message says why.
 
     Example:
@@ -61,5 +63,8 @@ def explain(benchmark: str, row: Mapping[str, Any], prediction: Any, protocol: s
           prediction 0 (5 px): truth 0, IoU 1.0000, counts up to threshold 0.95
         union IoU 1.0000
     """
-    result: Explanation = get_benchmark(benchmark).metric_module().explain(row, prediction, protocol)
+    metric = get_benchmark(benchmark).metric_module()
+    if not hasattr(metric, "explain"):
+        raise BenchError(f"explain: {benchmark} explains no rows")
+    result: Explanation = metric.explain(row, prediction, protocol)
     return result

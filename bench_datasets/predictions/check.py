@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from bench_datasets.faults import FAULTS, Fault
@@ -146,7 +146,8 @@ def check(benchmark: str, predictions: Predictions, truth: Dataset | None = None
     """
     from bench_datasets.predictions.read import module_of
 
-    return module_of(benchmark).check(predictions, truth)  # type: ignore[no-any-return]
+    report: CheckReport = module_of(benchmark).check(predictions, truth)
+    return replace(report, benchmark=benchmark)
 
 
 def _text(value: str) -> str:

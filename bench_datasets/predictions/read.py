@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 from collections.abc import Iterator
 from typing import Any, TypeAlias
@@ -10,33 +9,37 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 from datasets import Dataset, DatasetDict, IterableDataset, IterableDatasetDict
 
-from bench_datasets.benchmarks import get_benchmark
+from bench_datasets.benchmarks import BENCHMARKS, COMPANIONS, get_benchmark
 from bench_datasets.faults import BenchError
 from bench_datasets.predictions.location import locate
 from bench_datasets.predictions.recognise import recognise
 from bench_datasets.predictions.store import Spool
-
-MODULES = {
-    "pbench": "bench_datasets.predictions.pbench",
-    "instancebench": "bench_datasets.predictions.instancebench",
-    "pvsg": "bench_datasets.predictions.pvsg",
-}
-"""The module of each benchmark's predictions: `FEATURES`, `READERS`, `read_dataset` and `check`."""
 
 Predictions: TypeAlias = str | os.PathLike[str] | Dataset | IterableDataset | DatasetDict | IterableDatasetDict
 """What predictions may be handed over as."""
 
 
 def module_of(benchmark: str) -> Any:
-    """The module that reads and checks a benchmark's predictions.
+    """The module that reads and checks a benchmark's predictions: `FEATURES`, `READERS`, `read_dataset` and `check`.
+
+    One whose form is none of this package's also has `recognise`, which tells the format of a `Location`.
 
     Raises:
-        BenchError: there is no such benchmark, or none of its predictions can be read yet.
+        BenchError: there is no such benchmark, or none of its predictions can be read.
     """
-    name = get_benchmark(benchmark).name
-    if name not in MODULES:
-        raise BenchError(f"benchmark: expected one of {', '.join(MODULES)} (predictions can be read), got {name!r}")
-    return importlib.import_module(MODULES[name])
+    return get_benchmark(benchmark).companion("predictions")
+
+
+def form_of(benchmark: str) -> str:
+    """The benchmark of this package in whose form predictions are written: its own, but for plug-ins that share one.
+
+    Example:
+        >>> form_of("pvsg")
+        'pvsg'
+    """
+    named = get_benchmark(benchmark).modules.get("predictions")
+    own = {COMPANIONS["predictions"].format(name): name for name in BENCHMARKS.own}
+    return benchmark if named is None else own.get(named, benchmark)
 
 
 def read_predictions(benchmark: str, path: Predictions, *, format: str | None = None) -> Dataset:
@@ -91,4 +94,7 @@ def _batches(benchmark: str, module: Any, path: Any, given: bool, format: str | 
     if given:
         return module.read_dataset(path)  # type: ignore[no-any-return]
     location = locate(path)
-    return module.READERS[format or recognise(location, benchmark)](location)  # type: ignore[no-any-return]
+    if format is None:
+        form = form_of(benchmark)
+        format = recognise(location, form) if form in BENCHMARKS.own else module.recognise(location)
+    return module.READERS[format](location)  # type: ignore[no-any-return]

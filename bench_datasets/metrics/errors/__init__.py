@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Iterable
 from typing import Any
 
@@ -41,6 +40,5 @@ def find_errors(
     metric = get_benchmark(benchmark).metric_module()
     table = read_table(scores, metric)
     protocol = metric.get_protocol(one_protocol(table)["name"])
-    module = importlib.import_module(f"{__name__}.{get_benchmark(benchmark).name}")
-    found: Errors = module.find(table, protocol, rows, **options)
+    found: Errors = get_benchmark(benchmark).companion("errors").find(table, protocol, rows, **options)
     return found
