@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 
 from markupsafe import Markup
@@ -148,6 +149,7 @@ def forest(found: Sequence[Difference], names: Sequence[str], runs: Sequence[int
     def x(value: float) -> float:
         return left + span * (0.5 + value / (2 * reach))
 
+    prefixes = Counter(item.metric.rpartition("/")[0] for item in shown)
     better = [Markup("{} better").format(name) for name in names]
     parts = [
         Markup('<text class="n" x="{:.1f}" y="14">◂ {}</text>').format(left, better[0]),
@@ -162,13 +164,15 @@ def forest(found: Sequence[Difference], names: Sequence[str], runs: Sequence[int
         kind = "unsettled" if side is None else f"run{side % SHAPES}"
         name_at = (left - 10, y + 4, "end") if width > NARROW else (left, y - 9, "start")
         bounds = "" if item.ci95 is None else f"[{100 * item.ci95[0]:.1f}, {100 * item.ci95[1]:.1f}]"
+        name = _short(item.metric, prefixes)
+        value = f"{100 * item.difference:+.1f}"
         parts.append(
             Markup('<text class="part" x="{:.1f}" y="{:.1f}" text-anchor="{}">{}</text>'
                    '<line class="whisker {}" x1="{:.1f}" x2="{:.1f}" y1="{:.1f}" y2="{:.1f}"/>'
                    '<circle class="{}" cx="{:.1f}" cy="{:.1f}" r="5"/>'
                    '<text class="value" x="{:.1f}" y="{:.1f}">{} <tspan class="n">{}</tspan></text>')
-            .format(*name_at, item.metric.rpartition("/")[2].replace("_", " "), kind, low, high, y, y, kind, x(sign * item.difference), y,
-                    left + span + 10, y + 4, f"{100 * item.difference:+.1f}", bounds if width > NARROW else "")
+            .format(*name_at, name, kind, low, high, y, y, kind, x(sign * item.difference), y,
+                    left + span + 10, y + 4, value, bounds if width > NARROW else "")
         )  # fmt: skip
     said = "; ".join(f"{d.metric} {100 * d.difference:+.1f}" for d in shown)
     title = f"{names[1]} less {names[0]}, in points: {said}"
@@ -176,6 +180,12 @@ def forest(found: Sequence[Difference], names: Sequence[str], runs: Sequence[int
         '<svg class="forest" viewBox="0 0 {w} {h:.0f}" width="{w}" height="{h:.0f}" role="img" aria-label="{title}">'
         "<title>{title}</title>{body}</svg>"
     ).format(w=width, h=bottom + 8, title=title, body=Markup("").join(parts))
+
+
+def _short(metric: str, prefixes: Counter[str]) -> str:
+    """A metric's name without what several of those shown begin with."""
+    prefix, slash, last = metric.rpartition("/")
+    return last.replace("_", " ") if slash and prefixes[prefix] > 1 else metric
 
 
 def both_widths(draw: Callable[[int], Markup], wide: int = WIDE) -> Markup:

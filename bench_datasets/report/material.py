@@ -42,6 +42,7 @@ class Material:
         self.plans = [self._plan(run, place) for run, place in zip(runs, predictions, strict=False)]
         self.keys = [str(key) for key in self.truth["key"]]
         self.row_of = {key: i for i, key in enumerate(self.keys)}
+        self.verified: set[tuple[int, str]] = set()
 
     def _plan(self, run: Run, place: str) -> Plan:
         settings = run.result.settings
@@ -65,11 +66,15 @@ class Material:
             yield work.attached(wanted[first : first + size])
 
     def verify(self, run: Run, number: int, keys: Collection[str]) -> None:
-        """Score some rows again and hold them against the run's.
+        """Score some rows again and hold them against the run's; each once.
 
         Raises:
             BenchError: they differ.
         """
+        keys = {key for key in keys if (number, key) not in self.verified}
+        if not keys:
+            return
+        self.verified |= {(number, key) for key in keys}
         names = run.metric.SORT_COLUMNS
         rows = run.table.to_pylist() if len(keys) * 4 > len(run.table) else None
         if rows is None:

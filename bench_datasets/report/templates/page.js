@@ -211,11 +211,13 @@
     const bits = data.runs[run].kinds[i];
     return data.kinds.filter((_, k) => bits & (1 << k)).map(([name]) => node("span", { class: "tag" }, words(name)));
   }
+  // Of a film the middle frame stands for all; of a set the first expression does.
+  const cover = (entry) => (data.benchmark === "pvsg" ? Math.floor((entry.panels.length - 1) / 2) : 0);
   function card(i) {
     const entry = data.pictures[i], caption = data.rows.caption[i];
     const both = state.sort === "change" ? [state.a, state.b] : [state.run];
     const panes = both.map((run) => node("div", {},
-      entry ? stage(entry.panels[0], run, caption) : nothing(),
+      entry ? stage(entry.panels[cover(entry)], run, caption) : nothing(),
       both.length > 1 ? node("span", { class: "under" }, sign(run), data.names[run] + " " + marks(run, i)) : null));
     const rated = both.length > 1
       ? node("span", {}, "change ", node("b", {}, (100 * change(i)).toFixed(1)))
