@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from bench_datasets.benchmarks import Benchmark, get_benchmark
-from bench_datasets.faults import FAULTS
+from bench_datasets.faults import FAULTS, BenchError
 from bench_datasets.hub.tallies import Tally, size_category
 from bench_datasets.hub.templates import TAG, bibtex, front_matter, render, to_yaml
 
@@ -103,6 +104,7 @@ class DatasetFacts:
         hashes: `content_sha256` by split.
         faults: rows that bear each fault code, with a few keys.
         preview_rows: rows of the config `preview`.
+        picture: whether there is a picture of some rows.
         over_images: whether the preview's masks are drawn over the images.
         with_images: whether the images are published.
         hashed_images: whether rows bear `image_sha256`.
@@ -117,6 +119,7 @@ class DatasetFacts:
     hashes: Mapping[str, str]
     faults: Mapping[str, Mapping[str, Any]]
     preview_rows: int
+    picture: bool
     over_images: bool
     with_images: bool
     hashed_images: bool
@@ -226,8 +229,19 @@ def protocol_rows(benchmark: Benchmark) -> list[dict[str, str]]:
     return found
 
 
+def own() -> list[str]:
+    """The benchmarks that this package publishes."""
+    return list(_ABOUT)
+
+
 def about(name: str) -> str:
-    """A benchmark in two sentences."""
+    """A benchmark in two sentences.
+
+    Raises:
+        BenchError: it is another package's.
+    """
+    if name not in _ABOUT:
+        raise BenchError(f"publish: expected one of {', '.join(_ABOUT)}, got {name!r}; its own package publishes it")
     return _ABOUT[name]
 
 
@@ -297,7 +311,13 @@ def _inputs(benchmark: Benchmark) -> str:
     from bench_datasets.metrics.evaluating import metric_path
 
     module = evaluate.load(metric_path(benchmark.name))
-    return "\n".join(line.rstrip() for line in module.inputs_description.strip().splitlines())
+    items: list[str] = []
+    for line in module.inputs_description.strip().splitlines():
+        # What is deeper than an item goes on with it; "Args:" and "Returns:" stand at the edge.
+        goes_on = items and items[-1].startswith("    ") and line.startswith("     ")
+        items = [*items[:-1], f"{items[-1]} {line.strip()}"] if goes_on else [*items, line]
+    lines = [part for item in items for part in textwrap.wrap(item, 92, subsequent_indent=" " * 8) or [""]]
+    return "\n".join(lines)
 
 
 def _value(value: Any) -> str:

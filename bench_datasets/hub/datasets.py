@@ -92,7 +92,7 @@ def publish_dataset(
         >>> publish_dataset("pbench", "me/pbench-sample", data="sample")                     # doctest: +SKIP
     """
     check_name(repo, "repo")
-    get_benchmark(benchmark)
+    cards.about(get_benchmark(benchmark).name)
     with tempfile.TemporaryDirectory(prefix="bench_datasets-") as folder:
         truth = open_source(benchmark, data, with_images=with_images, labels_only=labels_only)
         built = build_dataset(truth, repo, Path(folder), **sizes)
@@ -153,7 +153,8 @@ def _facts(
     folder: Path,
 ) -> cards.DatasetFacts:
     main = truth.parts[0].config
-    configs = [_config(truth, written, config, features[config]) for config in dict.fromkeys(p.config for p in written)]
+    names = dict.fromkeys(part.config for part in written)
+    configs = [_config(truth, written, name, features[name], features[main]) for name in names]
     configs += [_alias(part, shards) for part, shards in written.items() if part.alias and shards]
     configs.append(_preview_config(truth.benchmark, preview))
     hashes, faults = {}, dict[str, dict[str, Any]]()
@@ -177,6 +178,7 @@ def _facts(
         hashes=hashes,
         faults=dict(sorted(faults.items())),
         preview_rows=sum(shard.rows for shards in preview.shards.values() for shard in shards),
+        picture=preview.picture is not None,
         over_images=preview.over_images,
         with_images=truth.with_images,
         hashed_images=any("image_sha256" in columns for columns in features.values()),
@@ -191,7 +193,11 @@ def _by_split(written: Mapping[Part, list[Shard]], config: str) -> dict[str, lis
     return found
 
 
-def _config(truth: Truth, written: Mapping[Part, list[Shard]], config: str, features: Features) -> cards.Config:
+def _config(
+    truth: Truth, written: Mapping[Part, list[Shard]], config: str, features: Features, main: Features
+) -> cards.Config:
+    """A config of the dataset; columns that the main one has just so are not explained again."""
+    own = {name: feature for name, feature in features.items() if features is main or main.get(name) != feature}
     splits = _by_split(written, config)
     paths: dict[str, list[str]] = {}
     for part, shards in written.items():
@@ -202,7 +208,7 @@ def _config(truth: Truth, written: Mapping[Part, list[Shard]], config: str, feat
         paths=paths,
         meaning=MEANINGS[truth.benchmark, config],
         features=_listed(features),
-        columns=list(describe(truth.benchmark, config, features)),
+        columns=list(describe(truth.benchmark, config, Features(own))),
         default=config == "videos",
         **_sums(splits),
     )

@@ -6,7 +6,7 @@ import html
 from collections.abc import Sequence
 from functools import partial
 
-from bench_datasets.benchmarks import BENCHMARKS, get_benchmark
+from bench_datasets.benchmarks import get_benchmark
 from bench_datasets.faults import BenchError
 from bench_datasets.hub import cards
 from bench_datasets.hub.client import check_name
@@ -66,7 +66,7 @@ def publish_metrics(
     """Publish metrics, one Space each, so that `evaluate.load("ORG/NAME")` gives them where the package is installed.
 
     Args:
-        benchmarks: their names; all for none.
+        benchmarks: their names; all of this package for none.
         org: whose Spaces they are, a user or an organisation.
         private: whether Spaces that are made are private; by default as their owner has set.
         dry_run: send nothing, and give the plans.
@@ -83,7 +83,9 @@ def publish_metrics(
     """
     if "/" in org or not org:
         raise BenchError(f"org: expected the name of a user or an organisation, got {org!r}")
-    names = list(dict.fromkeys(get_benchmark(name).name for name in benchmarks)) or list(BENCHMARKS)
+    names = list(dict.fromkeys(get_benchmark(name).name for name in benchmarks)) or cards.own()
+    for name in names:
+        cards.about(name)
     found: list[CommitResult | Plan] = []
     for name in names:
         repo = check_name(f"{org}/{name}", "org")

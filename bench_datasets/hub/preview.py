@@ -69,7 +69,7 @@ class Preview:
 
     Attributes:
         shards: the config's files by split.
-        picture: a PNG of some rows; None where there are no rows.
+        picture: a PNG of some rows; None where there is nothing to draw.
         over_images: whether the masks are drawn over the images.
     """
 
@@ -103,7 +103,7 @@ def make_preview(truth: Truth, written: Mapping[Part, list[Shard]], folder: Path
             grounds = _frames(truth, written, part, chosen) if over and truth.benchmark == "pvsg" else {}
             drawn = [_DRAW[truth.benchmark](row, over, grounds) for row in chosen]
             rows += drawn
-            shown = [row for row in drawn if row.get("count") != 0]
+            shown = [row for row in drawn if row.get("count") != 0 and row.get("objects") != []]
             tiles += [_tile(truth.benchmark, row) for row in _spread(shown, max(1, TILES // len(parts)))]
         features = FEATURES[truth.benchmark]
         table = pa.Table.from_pylist(rows, schema=features.arrow_schema)
@@ -190,7 +190,7 @@ def _pvsg(row: Mapping[str, Any], over: bool, grounds: Grounds) -> dict[str, Any
     masks, kept = _sound([mask for _, mask in visible])
     names = {item["object_id"]: CATEGORIES[item["category"]] for item in row["objects"]}
     drawn = [names[visible[k][0]["object_id"]] for k in kept]
-    relations = [
+    held = [
         f"{names.get(item['subject_id'], '?')} {PREDICATES[item['predicate']]} {names.get(item['object_id'], '?')}"
         for item in row["relations"]
         if any(first <= frame <= last for first, last in item["spans"])
@@ -202,7 +202,7 @@ def _pvsg(row: Mapping[str, Any], over: bool, grounds: Grounds) -> dict[str, Any
         **{name: row[name] for name in ("key", "source")},
         "frame": frame,
         "objects": drawn,
-        "relations": relations,
+        "relations": list(dict.fromkeys(held)),
         "overlay": _picture(image, row["key"]),
     }
 

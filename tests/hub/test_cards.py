@@ -143,6 +143,7 @@ def test_other_licences(built: Build) -> None:
         assert "[somebody/copy](https://huggingface.co/datasets/somebody/copy)" in card.content
     facts = replace(built("pbench").facts, faults={}, tallies=(), revision=None)
     assert "## Faults" not in cards.dataset_card(facts)
+    assert "preview.png" not in cards.dataset_card(replace(facts, picture=False))
 
 
 def test_every_column_is_explained(built: Build) -> None:
