@@ -90,7 +90,7 @@ def _repeats(run: Run) -> list[Expressions]:
 def _core_means(e: Expressions) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     count = np.bincount(e.row[e.core], minlength=len(e.keys))
     sums = np.bincount(e.row[e.core], e.q[e.core], minlength=len(e.keys))
-    return np.divide(sums, count, out=np.full(len(e.keys), np.nan), where=count > 0)
+    return np.asarray(np.divide(sums, count, out=np.full(len(e.keys), np.nan), where=count > 0), np.float64)
 
 
 def _original(errors: Errors) -> Errors:

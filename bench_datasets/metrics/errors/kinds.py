@@ -9,7 +9,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from bench_datasets.results_view import Grid, lines
+from bench_datasets.results_layout import Grid
+from bench_datasets.results_view import lines
 
 
 @dataclass(frozen=True)
