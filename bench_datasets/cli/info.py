@@ -6,12 +6,13 @@ import json
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from bench_datasets.benchmarks import get_benchmark
+from bench_datasets.benchmarks import Benchmark, get_benchmark
 from bench_datasets.cli import choices
 from bench_datasets.cli.screen import echo, out, working
 from bench_datasets.faults import FAULTS
 
 if TYPE_CHECKING:
+    from datasets import Dataset
     from rich.console import Console
 
 EXAMPLES = 3
@@ -55,17 +56,7 @@ def facts(benchmark: str, data: str | None = None) -> dict[str, Any]:
     nothing = Dataset(features.arrow_schema.empty_table())
     scores = score(benchmark, truth, nothing, missing="empty", on_fault="skip-and-report")
     result = summarize(benchmark, scores, draws=0)
-    levels, counts = scores["level"], scores["true_count"]
-    read = Counter(levels)
-    parts = {
-        level: {
-            "rows": read[level],
-            "published": entry.source.rows.get(level),
-            "masks": sum(n for n, at in zip(counts, levels, strict=True) if at == level),
-            "without_truth": sum(n == 0 for n, at in zip(counts, levels, strict=True) if at == level),
-        }
-        for level in (*entry.source.rows, *sorted(set(read) - set(entry.source.rows)))
-    }
+    by, parts = _parts(entry, scores, source.get("rows") or {})
     return {
         "benchmark": benchmark,
         "title": entry.title,
@@ -83,13 +74,37 @@ def facts(benchmark: str, data: str | None = None) -> dict[str, Any]:
             }
             for name, protocol in metric.PROTOCOLS.items()
         ],
-        "rows": {"read": len(scores), "published": sum(entry.source.rows.values()), "by_level": parts},
+        "rows": {
+            "read": sum(part["rows"] for part in parts.values()),
+            "published": sum(entry.source.rows.values()),
+            f"by_{by}": parts,
+        },
         "truth_masks": {part.value: _rows_of(part.metrics) for part in result.slices if part.by == "count"},
         "faults": {
             code: {**fault, "examples": fault["examples"][:EXAMPLES], "meaning": FAULTS[code].meaning}
             for code, fault in result.faults.items()
         },
         "content_sha256": result.dataset["content_sha256"],
+    }
+
+
+def _parts(entry: Benchmark, scores: Dataset, held: dict[str, int]) -> tuple[str, dict[str, dict[str, int | None]]]:
+    """What the parts are called, and each one's rows; levels are counted, splits as the source's files say."""
+    published = entry.source.rows
+    if "level" not in scores.column_names:
+        return "split", {
+            part: {"rows": held.get(part, 0), "published": published.get(part)} for part in {**published, **held}
+        }
+    levels, counts = list(scores["level"]), list(scores["true_count"])
+    read = Counter(levels)
+    return "level", {
+        level: {
+            "rows": read[level],
+            "published": published.get(level),
+            "masks": sum(n for n, at in zip(counts, levels, strict=True) if at == level),
+            "without_truth": sum(n == 0 for n, at in zip(counts, levels, strict=True) if at == level),
+        }
+        for level in (*published, *sorted(set(read) - set(published)))
     }
 
 
@@ -121,18 +136,20 @@ def _show(console: Console, found: dict[str, Any]) -> None:
             called, protocol["version"], protocol["meaning"], protocol["comparable_to"] or "nothing published"
         )
     show_table(console, table)
-    parts = found["rows"]["by_level"]
-    heads = ["level", "rows", "published", "masks", "without truth"]
+    by = "level" if "by_level" in found["rows"] else "split"
+    parts = found["rows"][f"by_{by}"]
+    heads = [by, *(name.replace("_", " ") for name in next(iter(parts.values())))]
     rows = [
-        [level, *(f"{part[name]:,}" if part[name] is not None else "-" for name in list(part))]
-        for level, part in parts.items()
+        [part, *(f"{value:,}" if value is not None else "-" for value in numbers.values())]
+        for part, numbers in parts.items()
     ]
     total = ["all", f"{found['rows']['read']:,}", f"{found['rows']['published']:,}"]
-    total += [f"{sum(part[name] for part in parts.values()):,}" for name in ("masks", "without_truth")]
+    total += [f"{sum(part[name] for part in parts.values()):,}" for name in list(next(iter(parts.values())))[2:]]
     show_table(console, plain_table(console, Grid("rows", heads, [*rows, total])))
     spread = found["truth_masks"]
-    grid = Grid("rows by number of truth masks", list(spread), [[f"{n:,}" for n in spread.values()]])
-    show_table(console, plain_table(console, grid, left=()))
+    if spread:
+        grid = Grid("rows by number of truth masks", list(spread), [[f"{n:,}" for n in spread.values()]])
+        show_table(console, plain_table(console, grid, left=()))
     faults = [
         [code, f"{fault['count']:,}", f"{', '.join(fault['examples'])}: {fault['meaning']}"]
         for code, fault in found["faults"].items()

@@ -1,0 +1,156 @@
+"""Mean IoU, overall IoU and precision at thresholds, of rows with one true mask each.
+
+A metric module is what scoring, summaries, comparisons and the command line ask of a benchmark: the names at the top,
+and the functions below. Masks become integers in `score_table`; everything after it reads integers alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from datasets import Dataset, Features, List, Value
+
+from bench_datasets.faults import BenchError, FaultError
+from bench_datasets.masks import quotient, union_overlaps
+from bench_datasets.metrics.gathering import ALL, Gathered, assemble
+from bench_datasets.metrics.hashes import row_hashes
+from bench_datasets.metrics.masklists import read_mask_lists
+from bench_datasets.metrics.options import ScoreOptions
+from bench_datasets.metrics.pbench.pairing import attach, read_answers
+from bench_datasets.metrics.units import Units
+from bench_datasets.predictions import pair
+from bench_datasets.results import Metric, Slice
+from bench_datasets.statistics import Statistic
+
+__all__ = ["attach", "read_answers"]  # one prediction a row, as in PBench
+
+UNIT = "row"
+LABEL_COLUMNS = ("key", "id", "split", "expression", "masks", "faults")
+ANSWER_COLUMNS = ("pred_masks", "pred_scores", "pred_faults")
+SORT_COLUMNS = ("key",)
+FAMILY = {"default": "p@"}
+LOWER_IS_BETTER: frozenset[str] = frozenset()
+OWN_PARTS: frozenset[str] = frozenset()
+OWN_METRICS: frozenset[str] = frozenset()
+SCORE_COLUMNS: dict[str, tuple[object, str]] = {
+    "key": (Value("string"), "the truth row's key, `<split>/<id>`"),
+    "cluster": (Value("string"), "what the row is resampled with: its key"),
+    "protocol": (Value("string"), "protocol and version"),
+    "row_sha256": (Value("string"), "hash of the truth row"),
+    "split": (Value("string"), "the row's split"),
+    "faults": (List(Value("string")), "fault codes"),
+    "skipped": (Value("bool"), "whether a fault kept the row from being scored"),
+    "intersection": (Value("int64"), "pixels shared by the union of the predictions and the truth"),
+    "predicted": (Value("int64"), "pixels of the union of the predictions"),
+    "true": (Value("int64"), "pixels of the truth"),
+}
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """The one protocol there is."""
+
+    name: str = "default"
+    version: str = "1"
+    comparable_to: str | None = None
+    thresholds: tuple[float, ...] = (0.5, 0.7, 0.9)
+    meaning: str = "IoU of the union of the predicted masks with the one true mask."
+
+
+PROTOCOLS = {"default": Protocol()}
+
+
+def get_protocol(name: str | None) -> Protocol:
+    """The protocol of a name."""
+    if (name or "default") not in PROTOCOLS:
+        raise BenchError(f"protocol of refcoco_toy: expected default, got {name!r}")
+    return PROTOCOLS[name or "default"]
+
+
+def features() -> Features:
+    """Of the score table."""
+    return Features({name: feature for name, (feature, _) in SCORE_COLUMNS.items()})
+
+
+def pair_units(labels: Dataset, predictions: Dataset, options: ScoreOptions, whole: bool) -> Units:
+    """Which prediction belongs to which row."""
+    keys, ids, splits = (list(labels[name]) for name in ("key", "id", "split"))
+    found = pair(keys, ids, splits, predictions, whole=whole)
+    return Units.row_by_row(found.index, keys, found.faults)
+
+
+def score_table(batch: pa.Table | Mapping[str, Any], options: ScoreOptions) -> pa.Table:
+    """A score row for each row of the batch."""
+    table = batch if isinstance(batch, pa.Table) else None
+    rows = {name: table[name].to_pylist() for name in table.column_names} if table is not None else dict(batch)
+    true, given = (read_mask_lists(batch[name]) for name in ("masks", "pred_masks"))
+    keys, n = rows["key"], len(rows["key"])
+    wrong = {i: ("malformed_mask", f"pred_masks, {texts[0]}") for i, texts in given.problems().items()}
+    for i in range(n):
+        own = slice(given.groups[i], given.groups[i + 1])
+        size = true.masks.heights[true.groups[i]], true.masks.widths[true.groups[i]]
+        sizes = set(zip(given.masks.heights[own], given.masks.widths[own], strict=True))
+        if reading := (rows.get("pred_faults") or [None] * n)[i]:
+            wrong[i] = (reading[0]["code"], reading[0]["text"])
+        elif i not in wrong and not given.present[i] and options.missing == "error":
+            wrong[i] = ("missing_prediction", 'no prediction; predict the row, or ask for missing="empty"')
+        elif i not in wrong and sizes - {size}:
+            wrong[i] = ("size_mismatch", f"expected masks of {size[0]} x {size[1]}, the row's size")
+    if wrong and options.stops:
+        first = min(wrong)
+        raise FaultError(wrong[first][0], keys[first], wrong[first][1])
+    sound = np.array([i for i in range(n) if i not in wrong], np.int64)
+    left, right = given.take(sound), true.take(sound)
+    counts = np.zeros((3, n), np.int64)
+    counts[:, sound] = union_overlaps(len(sound), (left.masks, left.row_of), (right.masks, right.row_of))
+    labels = [{name: rows[name][i] for name in ("id", "split", "expression")} for i in range(n)]
+    chosen = get_protocol(options.protocol)
+    columns = {
+        "key": keys, "cluster": keys, "protocol": [f"{chosen.name}@{chosen.version}"] * n,
+        "row_sha256": row_hashes(labels, true.masks, true.groups), "split": rows["split"],
+        "faults": [[wrong[i][0]] if i in wrong else [] for i in range(n)], "skipped": [i in wrong for i in range(n)],
+        **dict(zip(("intersection", "predicted", "true"), counts.tolist(), strict=True)),
+    }  # fmt: skip
+    return pa.Table.from_pydict(columns, schema=features().arrow_schema.remove_metadata())
+
+
+def gather(
+    table: pa.Table, protocol: str, *, thresholds: Sequence[float] | None = None, by: Sequence[str] = ()
+) -> Gathered:
+    """Every number as a function of summed columns, which is what gives it an interval and lets runs be compared."""
+    shared, predicted, true = (table[name].to_numpy() for name in ("intersection", "predicted", "true"))
+    union = predicted + true - shared
+    iou, one = quotient(shared, union), np.ones(len(table))
+    chosen = thresholds or get_protocol(protocol).thresholds
+
+    def numbers(rows: Any) -> dict[str, Statistic]:
+        def share(top: Any, bottom: Any = one) -> Statistic:
+            return Statistic(rows, np.stack([top, bottom], axis=1)[rows], lambda s: s[..., 0] / s[..., 1], len(rows))
+
+        return {"miou": share(iou), "oiou": share(shared, union), **{f"p@{t:g}": share(iou >= t) for t in chosen}}
+
+    found: Gathered = {ALL: numbers(np.arange(len(table)))}
+    for column in by:
+        values = np.array([str(value) for value in table[column].to_pylist()])
+        found |= {(column, value): numbers(np.flatnonzero(values == value)) for value in sorted(set(values.tolist()))}
+    return found
+
+
+def summarize_table(
+    table: pa.Table, protocol: str, *, thresholds: Sequence[float] | None, by: Sequence[str], draws: int, seed: int
+) -> tuple[dict[str, Metric], list[Slice]]:
+    """Numbers and slices of scored rows."""
+    return assemble(gather(table, protocol, thresholds=thresholds, by=by), table["cluster"].to_pylist(), draws, seed)
+
+
+def paired_rows(table: pa.Table) -> pa.Table:
+    """The score rows over which runs are compared: all."""
+    return table
+
+
+def comparable_to(protocol: str, scored: pa.Table, dataset: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
+    """Whose published numbers a run compares with: nobody's, the rows are our own."""

@@ -1,0 +1,196 @@
+"""Benchmarks of other packages: one that works is a benchmark like ours, one that doesn't harms nothing."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from datasets import load_dataset
+
+from bench_datasets.benchmarks import BENCHMARKS, Benchmark, get_benchmark
+from bench_datasets.builders import register_all
+from bench_datasets.faults import BenchError
+from bench_datasets.plugins import GROUP, PluginError, PluginWarning, find_plugins
+
+ROOT = Path(__file__).resolve().parents[1]
+EXAMPLE = ROOT / "examples" / "plugin_refcoco"
+SOUND = (
+    "from bench_datasets.benchmarks import Benchmark, Source\n"
+    "B = Benchmark('{name}', 'Toy', 'toy.builder', 'toy.metric', ('default',), Source('', '', 'TOY'),"
+    " {{'default': 'x'}})\n"
+)
+Install = Callable[..., None]
+
+
+def write_package(folder: Path, name: str, entry_points: str, source: str | None = None) -> None:
+    """A package as an installer leaves it: its metadata, and a module."""
+    info = folder / f"{name}-1.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(entry_points)
+    if source is not None:
+        (folder / f"{name}_module.py").write_text(source)
+
+
+@pytest.fixture
+def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install]:
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+    def call(package: str, source: str | None, *names: str) -> None:
+        lines = [f"{name} = {package}_module:B" for name in names]
+        write_package(tmp_path, package, "\n".join([f"[{GROUP}]", *lines]), source)
+        BENCHMARKS.refresh()
+
+    yield call
+    monkeypatch.undo()
+    BENCHMARKS.refresh()
+
+
+def names_found() -> list[str]:
+    """Without plug-ins that the tests' environment has."""
+    return [name for name in BENCHMARKS if name in BENCHMARKS.own or name.startswith("toy")]
+
+
+def test_one_that_works_is_a_benchmark(install: Install) -> None:
+    install("toy_good", SOUND.format(name="toy_good"), "toy_good")
+    assert "toy_good_module" not in sys.modules
+    assert list(BENCHMARKS.plugins) == sorted(BENCHMARKS.plugins)
+    assert str(BENCHMARKS.plugins["toy_good"]) == "plug-in 'toy_good' of toy_good 1.0 (toy_good_module:B)"
+    assert isinstance(get_benchmark("toy_good"), Benchmark)
+    assert names_found() == [*BENCHMARKS.own, "toy_good"]
+    assert list(BENCHMARKS)[:3] == ["pbench", "instancebench", "pvsg"]
+    with pytest.raises(BenchError, match=r"toy_good: its package's module toy\.metric can't be imported"):
+        get_benchmark("toy_good").metric_module()
+    with pytest.raises(BenchError, match="no module for report"):
+        get_benchmark("toy_good").companion("report")
+
+
+@pytest.mark.parametrize(
+    ("source", "why"),
+    [
+        ("raise RuntimeError('out of order')", "RuntimeError: out of order"),
+        ("import sys; sys.exit(3)", "SystemExit: 3"),
+        ("import module_that_nobody_has", "ModuleNotFoundError"),
+        ("x = (", "SyntaxError"),
+        (None, "ModuleNotFoundError"),
+        ("C = 1", "AttributeError"),
+        ("B = 5", "found int"),
+        (SOUND.format(name="other"), "must agree"),
+        (SOUND.format(name="toy_bad").replace("{'default': 'x'}", "{}"), "headline"),
+        (SOUND.format(name="toy_bad").replace("('default',)", "()"), "protocols"),
+        (SOUND.format(name="toy_bad").replace("'toy.builder'", "None"), "builder"),
+        (SOUND.format(name="toy_bad").replace("'TOY'", "''"), "source"),
+        (SOUND.format(name="toy_bad").replace("'x'})", "'x'}, modules={'reports': 'a'})"), "modules"),
+    ],
+)
+def test_one_that_does_not_work_warns_once(install: Install, source: str | None, why: str) -> None:
+    sys.modules.pop("toy_bad_module", None)
+    install("toy_bad", source, "toy_bad")
+    with pytest.warns(PluginWarning, match="plug-in 'toy_bad' of toy_bad 1.0") as caught:
+        found = [names_found(), names_found()]
+    assert found == [list(BENCHMARKS.own)] * 2
+    assert "toy_bad" not in BENCHMARKS
+    assert len(caught) == 1
+    assert why in str(caught[0].message)
+    with pytest.raises(PluginError, match=re.escape(why)):
+        get_benchmark("toy_bad")
+    with pytest.raises(BenchError, match="expected one of pbench, instancebench, pvsg"):
+        get_benchmark("nothing")
+    assert get_benchmark("pbench").title == "PBench"
+
+
+def test_names_are_given_once(install: Install) -> None:
+    install("toy_a", SOUND.format(name="toy_a"), "toy_a", "pbench", "Toy-A")
+    install("toy_b", SOUND.format(name="toy_a"), "toy_a")
+    with pytest.warns(PluginWarning) as caught:
+        found = BENCHMARKS.plugins
+    assert [name for name in found if "toy" in name.lower() or name == "pbench"] == ["toy_a"]
+    said = [str(warning.message) for warning in caught]
+    assert any("'pbench' of toy_a" in text and "already" in text for text in said)
+    assert any("'Toy-A' of toy_a" in text for text in said)
+    assert any("'toy_a' of toy_b" in text and "toy_a 1.0 declares" in text for text in said)
+    assert BENCHMARKS["pbench"].metric == "bench_datasets.metrics.pbench"
+
+
+def test_a_name_of_datasets_is_not_taken_over(install: Install) -> None:
+    install("toy_csv", SOUND.format(name="csv"), "csv")
+    with pytest.warns(PluginWarning, match="'csv' is taken"):
+        register_all()
+
+
+def test_metadata_that_is_broken_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(**_: object) -> None:
+        raise ValueError("bad bytes")
+
+    monkeypatch.setattr("importlib.metadata.entry_points", fail)
+    with pytest.warns(PluginWarning, match="bad bytes"):
+        assert find_plugins() == {}
+
+
+def test_load_dataset_says_what_is_wrong(install: Install) -> None:
+    install("toy_late", "raise RuntimeError('out of order')", "toy_late")
+    register_all()
+    with pytest.warns(PluginWarning), pytest.raises(PluginError, match="out of order"):
+        load_dataset("toy_late")
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The example and a broken plug-in, installed for processes of their own."""
+    folder = tmp_path_factory.mktemp("site")
+    project = (EXAMPLE / "pyproject.toml").read_text(encoding="utf-8")
+    (declared,) = re.findall(rf'^\[project\.entry-points\."{re.escape(GROUP)}"\]\n(\w+) = "([^"]+)"', project, re.M)
+    write_package(folder, "bench_refcoco", f"[{GROUP}]\n{declared[0]} = {declared[1]}\n")
+    write_package(folder, "toy_broken", f"[{GROUP}]\ntoy_broken = toy_broken_module:B\n", "raise RuntimeError('no')")
+    paths = [str(folder), str(EXAMPLE), str(ROOT), os.environ.get("PYTHONPATH", "")]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths)), "COLUMNS": "100"}
+
+
+def python(environment: dict[str, str], *args: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *args], env=environment, cwd=EXAMPLE, capture_output=True, text=True, timeout=120, check=False
+    )
+
+
+def test_the_example_passes_its_tests(environment: dict[str, str], tmp_path: Path) -> None:
+    homes = {"HF_HOME": str(tmp_path), "HF_DATASETS_CACHE": str(tmp_path / "datasets")}
+    done = python({**environment, **homes}, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "passed" in done.stdout
+
+
+def test_importing_imports_no_plugin(environment: dict[str, str]) -> None:
+    code = (
+        "import sys, warnings\n"
+        "warnings.simplefilter('error')\n"
+        "import bench_datasets\n"
+        "assert not {'bench_refcoco', 'toy_broken_module'} & set(sys.modules)\n"
+        "from bench_datasets.benchmarks import BENCHMARKS\n"
+        "BENCHMARKS['refcoco_toy'], BENCHMARKS['pvsg']\n"
+        "assert 'toy_broken_module' not in sys.modules\n"
+    )
+    done = python(environment, "-c", code)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_command_line_lives_with_a_broken_one(environment: dict[str, str]) -> None:
+    done = python(environment, "-m", "bench_datasets", "info", "nothing")
+    assert done.returncode == 2
+    assert "refcoco_toy" in done.stderr
+    assert "toy_broken" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_the_example_is_four_files_and_an_entry() -> None:
+    files = {str(path.relative_to(EXAMPLE)) for path in EXAMPLE.rglob("*") if path.is_file()}
+    own = {file for file in files if "__pycache__" not in file and not file.startswith(".")}
+    place = "bench_refcoco/"
+    assert own == {
+        "pyproject.toml", f"{place}__init__.py",
+        f"{place}builder.py", f"{place}metric.py", f"{place}card.md", "tests/test_refcoco.py",
+    }  # fmt: skip
