@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 from collections.abc import Sequence
@@ -72,7 +73,7 @@ def score(
 
     Example: bench-datasets score pbench --data sample --predictions out.jsonl --out run
     """
-    from bench_datasets.engines import score_in_parts, score_shard
+    from bench_datasets.engines import score_shard, scoring_in_parts
     from bench_datasets.metrics.files import write_run
     from bench_datasets.metrics.planning import make_plan
     from bench_datasets.metrics.summarizing import summarize
@@ -104,12 +105,15 @@ def score(
                 f"wrote {file}; when all {part[1]} are there: bench-datasets merge {folder} --out DIR", markup=False
             )
             return
-        scores = (
-            score_in_parts(plan, folder, num_proc) if folder else plan.finish(plan.score(plan.everything, num_proc))
-        )
-    with working("summing up"):
-        result = summarize(benchmark, scores, by=sliced, draws=draws, seed=seed, **ranks)
-    files = write_run(scores, result, folder) if folder is not None else ()
+        with contextlib.ExitStack() as parts:
+            scores = (
+                parts.enter_context(scoring_in_parts(plan, folder, num_proc))
+                if folder is not None
+                else plan.finish(plan.score(plan.everything, num_proc))
+            )
+            with working("summing up"):
+                result = summarize(benchmark, scores, by=sliced, draws=draws, seed=seed, **ranks)
+            files = write_run(scores, result, folder) if folder is not None else ()
     if as_json:
         echo(result.to_json())
         return

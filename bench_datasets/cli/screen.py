@@ -79,7 +79,12 @@ def working(text: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def progress() -> Iterator[None]:
-    """Let a progress bar show, where stderr is a terminal."""
+    """Let a progress bar show, where stderr is a terminal; elsewhere a line every few seconds."""
+    with _log_on_stderr("bench_datasets.engines.progress"):
+        yield from _progress_bars()
+
+
+def _progress_bars() -> Iterator[None]:
     import datasets
 
     if not err().is_terminal or "HF_DATASETS_DISABLE_PROGRESS_BARS" in os.environ or _state["settings"].verbose:
@@ -90,6 +95,31 @@ def progress() -> Iterator[None]:
         yield
     finally:
         datasets.utils.disable_progress_bars()
+
+
+@contextlib.contextmanager
+def _log_on_stderr(name: str) -> Iterator[None]:
+    """Show what a logger is told, level INFO and above, as plain lines on stderr."""
+    logger, handler = logging.getLogger(name), _Lines()
+    level, up = logger.level, logger.propagate
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    logger.propagate = False
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(level)
+        logger.propagate = up
+
+
+class _Lines(logging.Handler):
+    """Writes each record as one harmless line."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write it."""
+        with contextlib.suppress(OSError, ValueError):  # nobody reads any more
+            print(clean(record.getMessage()), file=sys.stderr, flush=True)
 
 
 def clean(text: str) -> str:

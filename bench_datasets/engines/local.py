@@ -2,32 +2,32 @@
 
 from __future__ import annotations
 
-import logging
-import multiprocessing
+import contextlib
 import os
 import shutil
-import sys
-import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+import pyarrow as pa
 from datasets import Dataset
-from datasets.utils import tqdm
 
-from bench_datasets.engines.parts import done, inputs_hash, merge, part_name, units_of, write_part
+from bench_datasets.engines.inputs import Inputs, cut, look_over
+from bench_datasets.engines.locks import alone
+from bench_datasets.engines.merging import join
+from bench_datasets.engines.parts import Manifest, done, part_name, read_part, units_of, write_part
+from bench_datasets.engines.progress import Progress, log
+from bench_datasets.engines.workers import in_processes
 from bench_datasets.faults import BenchError
 from bench_datasets.metrics.planning import Plan
-
-PART_UNITS = 1024
-"""Score rows of an internal part, about: what is lost at most when a run is killed."""
-
-_log = logging.getLogger(__name__)
 
 
 def score_shard(
     plan: Plan, index: int, count: int, folder: str | os.PathLike[str], num_proc: int | None = None
 ) -> Path:
     """Score one of several parts and write it; do nothing if it is there already.
+
+    Like `score_in_parts`, it goes on where an earlier run was stopped.
 
     Args:
         plan: what is to be scored.
@@ -40,17 +40,25 @@ def score_shard(
         The part's file.
 
     Raises:
-        BenchError: the numbers are out of range, or the folder holds the part for other inputs, or damaged.
+        BenchError: the numbers are out of range; the folder holds the part for other inputs, or damaged; or another
+            process is scoring it.
+        OSError: the folder can't be written.
     """
     if not 0 <= index < count:
         raise BenchError(f"shard: expected I/N with I from 0 to N - 1, got {index}/{count}")
     place = Path(folder)
     place.mkdir(parents=True, exist_ok=True)
-    inputs = inputs_hash(plan)
-    if not done(place, index, count, inputs):
-        table = plan.score(units_of(plan, count)[index], num_proc)
-        write_part(plan, table, index, count, inputs, place)
-    return place / part_name(index, count)
+    inputs = look_over(plan)
+    manifest = Manifest(plan.benchmark, index, count, inputs.sha256, plan.record, len(plan.units))
+    name = part_name(index, count)
+    if not done(place, manifest):
+        meanwhile = place / f".{name}-{inputs.sha256[:16]}"
+        with alone(meanwhile, name):
+            if not done(place, manifest):
+                tables = _score(plan, units_of(plan, count)[index], inputs, meanwhile, num_proc)
+                write_part(join(tables, plan.benchmark), manifest, place)
+            shutil.rmtree(meanwhile, ignore_errors=True)
+    return place / name
 
 
 def score_in_parts(plan: Plan, folder: str | os.PathLike[str], num_proc: int | None = None) -> Dataset:
@@ -66,62 +74,59 @@ def score_in_parts(plan: Plan, folder: str | os.PathLike[str], num_proc: int | N
 
     Returns:
         The same score table, to the byte, as `scoring.score` gives.
+
+    Raises:
+        BenchError: another process is scoring the same in this folder.
+        OSError: the folder can't be written.
     """
-    inputs = inputs_hash(plan)
-    count = max(1, -(-len(plan.units) // PART_UNITS))
-    place = Path(folder) / f".parts-{inputs[:16]}"
-    place.mkdir(parents=True, exist_ok=True)
-    units = units_of(plan, count)
-    missing = [index for index in range(count) if not _usable(place, index, count, inputs)]
-    total = sum(map(len, units))
-    already = total - sum(len(units[index]) for index in missing)
-    if already:
-        _log.warning("going on: %d of %d parts are there already", count - len(missing), count)
-    started = time.monotonic()
-    with tqdm(total=total, initial=already, desc="Scoring", unit=" rows") as progress:
-        finished = already
-        for index in _work(plan, units, missing, count, inputs, place, num_proc):
-            finished += len(units[index])
-            progress.update(len(units[index]))
-            if not sys.stderr.isatty():
-                rate = (finished - already) / max(time.monotonic() - started, 1e-9)
-                left = (total - finished) / max(rate, 1e-9)
-                _log.info("part %d of %d written, %d of %d rows, %.0f s left", index + 1, count, finished, total, left)
-    scores = merge([place])
-    shutil.rmtree(place, ignore_errors=True)
-    return scores
+    with scoring_in_parts(plan, folder, num_proc) as scores:
+        return scores
 
 
-def _usable(place: Path, index: int, count: int, inputs: str) -> bool:
-    """Whether a part is there; a damaged one of our own making is scored again."""
+@contextlib.contextmanager
+def scoring_in_parts(plan: Plan, folder: str | os.PathLike[str], num_proc: int | None = None) -> Iterator[Dataset]:
+    """`score_in_parts` whose parts stay until the block has ended well: until what is made of the scores is safe."""
+    inputs = look_over(plan)
+    place = Path(folder) / f".parts-{inputs.sha256[:16]}"
+    with alone(place, "this scoring"):
+        yield plan.finish(join(_score(plan, plan.everything, inputs, place, num_proc), plan.benchmark))
+        shutil.rmtree(place, ignore_errors=True)
+
+
+def _score(plan: Plan, units: Sequence[int], inputs: Inputs, place: Path, num_proc: int | None) -> list[pa.Table]:
+    """Score units in internal parts, those that are missing; the score rows of each."""
+    pieces = cut(units, inputs)
+    manifest = Manifest(plan.benchmark, 0, len(pieces), inputs.sha256, plan.record, len(units))
+    task = _Task(plan, pieces, manifest, place)
+    missing = [index for index in range(len(pieces)) if not _usable(place, replace(manifest, index=index))]
+    already = len(units) - sum(len(pieces[index]) for index in missing)
+    with Progress(len(units), already, len(pieces), len(pieces) - len(missing)) as progress:
+        for index in in_processes(task, missing, num_proc, plan.options.threads):
+            progress.part(len(pieces[index]))
+    files = [place / part_name(index, len(pieces)) for index in range(len(pieces))]
+    return [plan.features.arrow_schema.empty_table(), *(read_part(file)[1] for file in files)]
+
+
+def _usable(place: Path, manifest: Manifest) -> bool:
+    """Whether an internal part is there; one that is damaged is scored again."""
     try:
-        return done(place, index, count, inputs)
+        return done(place, manifest)
     except BenchError as error:
-        _log.warning("%s", error)
-        (place / part_name(index, count)).unlink(missing_ok=True)
+        log.info("scored again: %s", error)
+        (place / part_name(manifest.index, manifest.count)).unlink(missing_ok=True)
         return False
 
 
-def _work(
-    plan: Plan, units: list[list[int]], missing: list[int], count: int, inputs: str, place: Path, num_proc: int | None
-) -> Iterator[int]:
-    """Score and write the missing parts; their numbers, as they get done."""
-    task = _Task(plan, units, count, inputs, place)
-    if num_proc is None or num_proc < 2 or len(missing) < 2:
-        yield from map(task, missing)
-        return
-    method = "fork" if "fork" in multiprocessing.get_all_start_methods() else "spawn"
-    with multiprocessing.get_context(method).Pool(min(num_proc, len(missing))) as pool:
-        yield from pool.imap_unordered(task, missing)
-
-
+@dataclass(frozen=True)
 class _Task:
-    """Scores and writes a part; travels to worker processes."""
+    """Scores and writes an internal part, by its number; travels to worker processes."""
 
-    def __init__(self, plan: Plan, units: list[list[int]], count: int, inputs: str, place: Path) -> None:
-        self.plan, self.units, self.count, self.inputs, self.place = plan, units, count, inputs, place
+    plan: Plan
+    pieces: list[list[int]]
+    manifest: Manifest
+    place: Path
 
     def __call__(self, index: int) -> int:
-        table = self.plan.score(self.units[index], quiet=True)
-        write_part(self.plan, table, index, self.count, self.inputs, self.place)
+        table = self.plan.score(self.pieces[index], quiet=True)
+        write_part(table, replace(self.manifest, index=index), self.place)
         return index

@@ -119,7 +119,7 @@ def _appear(files: dict[Path, Callable[[Path], Any]]) -> None:
             try:
                 write(partial[target])
             except OSError as error:
-                raise _named(error, target) from error
+                raise named(error, target) from error
         for target, file in partial.items():
             os.replace(file, target)
     finally:
@@ -128,7 +128,7 @@ def _appear(files: dict[Path, Callable[[Path], Any]]) -> None:
                 file.unlink()
 
 
-def _named(error: OSError, target: Path) -> OSError:
+def named(error: OSError, target: Path) -> OSError:
     """The same error about the file that was asked for; Arrow's own name neither it nor the reason in `strerror`."""
     found = re.search(r"\[errno (\d+)\]", str(error))
     number = error.errno or (int(found[1]) if found else None)

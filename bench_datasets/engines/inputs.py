@@ -1,0 +1,76 @@
+"""What a plan is about to score: a hash over all that decides the scores, and how much work each unit is."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from datasets import Dataset
+from numpy.typing import NDArray
+
+from bench_datasets import __version__
+from bench_datasets.engines.content import ContentHash, table_row_bytes
+from bench_datasets.metrics.hashes import canonical_json
+from bench_datasets.metrics.masklists import parts
+from bench_datasets.metrics.planning import Plan, rows_at_a_time
+
+PART_UNITS, PART_BYTES = 1024, 1 << 22
+"""Score rows of an internal part, and bytes of truth and predictions, at most: what is lost when a run is killed."""
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What goes in.
+
+    Attributes:
+        sha256: over truth, predictions, pairing, protocol and choices; parts of other inputs don't belong together.
+        weight: `(u,) int64`, bytes of truth and predictions of each unit.
+    """
+
+    sha256: str
+    weight: NDArray[np.int64]
+
+
+def look_over(plan: Plan) -> Inputs:
+    """Read everything that a plan scores, once, lot by lot.
+
+    The hash depends on the content alone: streamed or not, from whatever format, in whatever chunks.
+    """
+    truth, sizes = ContentHash(), []
+    for table in _lots(plan.labels):
+        truth.add(table)
+        sizes.append(table_row_bytes(table))
+    weight = np.concatenate([np.zeros(0, np.int64), *sizes])[plan.units.truth]
+    units = plan.units
+    used = np.flatnonzero(units.answers >= 0)
+    place, answers, each = units.answers[used], ContentHash(), [np.zeros(0, np.int64)]
+    for table in _lots(plan.answers, place):
+        each.append(table_row_bytes(table))
+        if not plan.options.stops:  # those that are not sound stand in no hash of the record
+            answers.add(table)
+    total = np.zeros(len(units.answers) + 1, np.int64)
+    total[used + 1] = np.concatenate(each)
+    total = np.cumsum(total)
+    digest = hashlib.sha256(canonical_json([plan.record, __version__]))
+    digest.update(canonical_json({name: getattr(plan.options, name) for name in ("level", "oracle", "boundary")}))
+    digest.update(canonical_json([truth.hexdigest(), answers.hexdigest(), sorted(units.columns.items())]))
+    for values in (units.truth, units.begin, (units.answers >= 0), units.twice):
+        digest.update(values.astype("<i8").tobytes())
+    return Inputs(digest.hexdigest(), weight + total[units.begin[1:]] - total[units.begin[:-1]])
+
+
+def _lots(data: Dataset, rows: NDArray[np.int64] | None = None) -> Iterator[pa.Table]:
+    """The rows of a Dataset, or the chosen ones, a lot at a time."""
+    arrow, size = data.with_format("arrow"), rows_at_a_time(data)
+    for first in range(0, len(data) if rows is None else len(rows), size):
+        yield arrow[first : first + size] if rows is None else arrow[rows[first : first + size].tolist()]
+
+
+def cut(units: Sequence[int], inputs: Inputs) -> list[list[int]]:
+    """Units in internal parts of `PART_UNITS` and `PART_BYTES` at most, or of a single one that is larger."""
+    chosen = np.asarray(units, np.int64)
+    cost = np.maximum(1 / PART_UNITS, inputs.weight[chosen] / PART_BYTES)
+    return [chosen[start:stop].tolist() for start, stop in parts(cost)]
