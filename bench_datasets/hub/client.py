@@ -8,6 +8,7 @@ import logging
 import os
 import random
 import re
+import threading
 import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -272,19 +273,33 @@ def trying(work: Callable[[], T], repo: str, kind: str, api: HfApi) -> T:
             time.sleep(wait)
 
 
+class _Quiet:
+    """How many want quiet now, and what to go back to after the last of them."""
+
+    lock = threading.Lock()
+    wanted = 0
+    before = (logging.WARNING, True)
+
+
 @contextlib.contextmanager
 def quietly() -> Iterator[None]:
-    """Keep the client's own bars and warnings down; what matters of them is told as errors."""
+    """Keep the client's own bars and warnings down, in every thread; what matters of them is told as errors."""
     from huggingface_hub import utils
 
     bars: Any = utils  # names that the package does not list as exported, documented though they are
-    level, shown = utils.logging.get_verbosity(), not bars.are_progress_bars_disabled()
-    utils.logging.set_verbosity(logging.ERROR)
-    if shown:
-        bars.disable_progress_bars()
+    with _Quiet.lock:
+        _Quiet.wanted += 1
+        if _Quiet.wanted == 1:
+            _Quiet.before = utils.logging.get_verbosity(), not bars.are_progress_bars_disabled()
+            utils.logging.set_verbosity(logging.ERROR)
+            bars.disable_progress_bars()
     try:
         yield
     finally:
-        utils.logging.set_verbosity(level)
-        if shown:
-            bars.enable_progress_bars()
+        with _Quiet.lock:
+            _Quiet.wanted -= 1
+            if _Quiet.wanted == 0:
+                level, shown = _Quiet.before
+                utils.logging.set_verbosity(level)
+                if shown:
+                    bars.enable_progress_bars()

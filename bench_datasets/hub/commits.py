@@ -147,6 +147,7 @@ def commit(
     conflicts = failures = 0
     with client.quietly():
         while True:
+            begun = time.monotonic()
             try:
                 return work.plan(api) if dry_run else work.run(api)
             except BenchError:
@@ -154,7 +155,9 @@ def commit(
             except Exception as error:
                 if not dry_run and client.status_of(error) in (409, 412) and conflicts < client.CONFLICTS:
                     conflicts += 1
-                    wait: float | None = random.uniform(0.0, min(3.0, 0.1 * 1.3**conflicts))
+                    # Room for the others: some times what an attempt takes, more of them the oftener it fails.
+                    took = time.monotonic() - begun
+                    wait: float | None = random.uniform(0.0, min(30.0, took * 2.0 ** min(conflicts, 3)))
                 else:
                     failures += 1
                     wait = client.seconds_to_wait(error, failures)
@@ -214,6 +217,11 @@ class _Work:
             create_pr=self.create_pr and number is None,
             parent_commit=head.sha,
         )
+        added = [operation for operation in operations if isinstance(operation, CommitOperationAdd)]
+        if added and not any(operation._is_committed for operation in added):
+            # Somebody else has just sent the same, and the client saw in time that nothing was left to do.
+            head, number = self.look(api)
+            return self.result(api, str(head.sha), (), number)
         return self.result(api, done.oid, (*wanted, *gone), number if number is not None else done.pr_num)
 
     def plan(self, api: HfApi) -> Plan:

@@ -14,7 +14,7 @@ from typing import Any
 from bench_datasets.benchmarks import BENCHMARKS
 from bench_datasets.faults import BenchError
 from bench_datasets.hub.heads import look
-from bench_datasets.hub.runs import HUB_ID, Run, local_runs, published_runs, source_of
+from bench_datasets.hub.runs import HUB_ID, Run, local_runs, published_runs, same_numbers, source_of
 from bench_datasets.results import Metric, Result
 
 NO_BAR = frozenset({"missing", "on_fault", "k", "boundary"})
@@ -142,13 +142,12 @@ def group(runs: Iterable[Run]) -> list[Group]:
     Args:
         runs: of any benchmarks and protocols.
     """
-    kept: dict[str, Run] = {}
-    for run in runs:
-        said = {name: value for name, value in run.result.to_dict().items() if name not in ("created", "packages")}
-        kept.setdefault(json.dumps([run.model, run.name, said], sort_keys=True), run)
     tables: dict[tuple[Any, ...], list[Run]] = {}
-    for run in kept.values():
-        tables.setdefault(_bar(run.result), []).append(run)
+    for run in runs:
+        table = tables.setdefault(_bar(run.result), [])
+        alike = (one for one in table if (one.model, one.name) == (run.model, run.name))
+        if not any(same_numbers(one.result, run.result) for one in alike):
+            table.append(run)
     groups = [_group(found) for found in tables.values()]
     return sorted(groups, key=_order)
 

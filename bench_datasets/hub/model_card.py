@@ -83,6 +83,6 @@ def with_section(text: str | None, section: str, repo: str, *, where: str, title
     if not starts and not ends:
         gap = "" if not text else newline if text.endswith(newline) else 2 * newline
         return f"{text}{gap}{block}{newline}"
-    if len(starts) != 1 or len(ends) != 1 or ends[0] < starts[0]:
+    if len(starts) != 1 or len(ends) != 1 or ends[0] <= starts[0]:
         raise BenchError(f"{where}: expected the marks around the results of {repo} once each; mend the card first")
     return text[: starts[0]] + block + text[ends[0] :]

@@ -119,6 +119,8 @@ def publish_results(
         if dataset is not None:
             raise BenchError(f"--dataset: {error}") from None
         remarks.append(str(error))
+    if place is not None:
+        entries.headline_of(result)
     against = [] if scores_only else entries.objections(result, place)
     if against and not force:
         raise BenchError(

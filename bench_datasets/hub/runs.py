@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import os
 import re
@@ -142,10 +143,16 @@ def published_runs(head: Head) -> tuple[list[Run], list[str]]:
     for path, data in head.read_all(found).items():
         place = f"{head.repo_id}: {path}"
         try:
-            runs.append(Run(*found[path], sound(Result.loads(data, place), place), place))
+            runs.append(Run(*found[path], _parsed(data, place), place))
         except BenchError as error:
             left_out.append(str(error))
     return runs, left_out
+
+
+@functools.lru_cache(512)
+def _parsed(data: bytes, place: str) -> Result:
+    """A result file's content; a commit that is planned anew reads it again and again."""
+    return sound(Result.loads(data, place), place)
 
 
 def local_runs(root: str | os.PathLike[str]) -> tuple[list[Run], list[str]]:

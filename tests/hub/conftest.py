@@ -11,6 +11,7 @@ import sys
 import time
 import urllib.request
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,13 @@ import pytest
 from huggingface_hub import HfApi, HfFileSystem, constants
 from huggingface_hub.utils import close_session
 
+import bench_datasets as bd
+from bench_datasets import samples
+from bench_datasets.builders import open_truth
 from bench_datasets.hub.datasets import Built, build_dataset
 from bench_datasets.hub.truth import open_source
+from bench_datasets.metrics.files import write_run
+from bench_datasets.results import Result
 
 ROOT = Path(__file__).resolve().parents[2]
 SERVER = Path(__file__).with_name("localhub.py")
@@ -194,3 +200,23 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Built]:
         return build_dataset(truth, f"acme/{benchmark}", tmp_path_factory.mktemp(benchmark))
 
     return build
+
+
+@pytest.fixture(scope="session")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+    """Folders of runs over PBench's built-in sample: by model, protocol and source, copied afresh for each call."""
+    base = tmp_path_factory.mktemp("runs")
+
+    @functools.lru_cache
+    def scored(model: str, protocol: str) -> tuple[Any, Result]:
+        predictions = bd.read_predictions("pbench", samples.pbench_sample_predictions(model))
+        scores = bd.score("pbench", open_truth("pbench", "sample"), predictions, protocol)
+        return scores, bd.summarize("pbench", scores, draws=50)
+
+    def make(model: str = "careful", protocol: str = "released", **dataset: Any) -> Path:
+        scores, result = scored(model, protocol)
+        folder = base / str(len(list(base.iterdir())))
+        write_run(scores, replace(result, dataset={**result.dataset, **dataset}), folder)
+        return folder
+
+    return make
