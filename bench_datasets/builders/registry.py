@@ -69,6 +69,16 @@ def _enter(name: str, entry: tuple[str, str], modules: dict[str, tuple[str, str]
     modules[name] = entry
 
 
+def registered() -> list[str]:
+    """The names of ours that `load_dataset` knows, sorted.
+
+    Raises:
+        ImportError: the installed `datasets` has no such table or factory.
+    """
+    modules, factory = _internals()
+    return sorted(name for name in getattr(factory.get_module, "_bench_datasets", ()) if name in modules)
+
+
 def source_hash(module: str) -> str:
     """SHA-256 over the builder module's source and every source of this package that a build depends on.
 

@@ -14,7 +14,7 @@ import typer
 from typer.core import TyperGroup
 
 from bench_datasets import __version__
-from bench_datasets.cli import check, compare, convert, demo, info, leaderboard, merge, publish, report, score
+from bench_datasets.cli import check, compare, convert, demo, doctor, info, leaderboard, merge, publish, report, score
 from bench_datasets.cli.screen import Settings, complain, last_words, settle
 
 _GLOBAL = ("--debug", "--verbose")
@@ -52,7 +52,7 @@ app = typer.Typer(
     name="bench-datasets",
     cls=Commands,
     no_args_is_help=True,
-    add_completion=False,
+    add_completion=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -85,6 +85,7 @@ app.command("merge")(merge.merge)
 app.command("compare")(compare.compare)
 app.command("report")(report.report)
 app.command("leaderboard")(leaderboard.leaderboard)
+app.command("doctor")(doctor.doctor)
 app.add_typer(convert.app, name="convert")
 app.add_typer(publish.app, name="publish")
 

@@ -82,7 +82,12 @@ def _data(value: str | None) -> str | None:
 
 BenchmarkName = Annotated[
     str,
-    typer.Argument(metavar="BENCHMARK", callback=_benchmark, help=f"Which benchmark: {', '.join(BENCHMARKS)}."),
+    typer.Argument(
+        metavar="BENCHMARK",
+        callback=_benchmark,
+        autocompletion=lambda: list(BENCHMARKS),
+        help=f"Which benchmark: {', '.join(BENCHMARKS)}.",
+    ),
 ]
 Data = Annotated[
     str | None,

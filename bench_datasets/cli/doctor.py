@@ -1,0 +1,244 @@
+"""`doctor`: what this installation can do, what it lacks, and how to get that."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import platform
+import shutil
+import threading
+import urllib.error
+import urllib.request
+import warnings
+from collections.abc import Callable
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from bench_datasets import __version__
+from bench_datasets.benchmarks import BENCHMARKS
+from bench_datasets.cli import choices
+from bench_datasets.cli.screen import clean, echo, out, working
+from bench_datasets.plugins import PluginWarning
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+PACKAGES = (
+    "datasets", "evaluate", "fsspec", "huggingface_hub", "jinja2", "matplotlib", "numpy", "pillow", "pyarrow",
+    "pycocotools", "pyyaml", "rich", "scipy", "typer",
+)  # fmt: skip
+"""What the package needs, by the names of the distributions."""
+
+EXTRAS = {
+    "fast": ("numba", "the numba engine: the same numbers, sooner"),
+    "video": ("av", "PVSG: frames out of the videos themselves"),
+    "docs": ("mkdocs", "building the documentation"),
+}
+"""Optional features: the module that tells whether one is there, and what it is for."""
+
+TIMEOUT = 3.0
+"""Seconds to wait for the Hub."""
+
+
+def doctor(
+    timeout: Annotated[
+        float, typer.Option("--timeout", metavar="SECONDS", min=0, help="Wait for the Hub at most; 0: don't ask it.")
+    ] = TIMEOUT,
+    as_json: choices.Json = False,
+) -> None:
+    """Say what this installation can do and what it lacks. Exit code 1 if something that every command needs is broken.
+
+    Example: bench-datasets doctor
+    """
+    with working("looking around"):
+        found = examine(timeout)
+    if as_json:
+        echo(json.dumps(found, indent=2, ensure_ascii=False))
+    else:
+        _show(out(), found)
+    if not found["ok"]:
+        raise typer.Exit(1)
+
+
+def examine(timeout: float = TIMEOUT) -> dict[str, Any]:
+    """What `doctor` tells, as plain values.
+
+    Args:
+        timeout: seconds to wait for the Hub; 0 not to ask it.
+    """
+    problems: list[str] = []
+    packages = {name: _version(name) for name in PACKAGES}
+    problems += [f"{name} is not installed: pip install {name}" for name, version in packages.items() if not version]
+    hub = _hub(timeout)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PluginWarning)  # told below
+        known = list(BENCHMARKS)
+    broken = BENCHMARKS.broken
+    found = {
+        "bench_datasets": __version__,
+        "python": platform.python_version(),
+        "platform": platform.platform(terse=True),
+        "packages": packages,
+        "names": _checked(problems, "load_dataset by name", _names),
+        "engines": _checked(problems, "the mask engines", _engines),
+        "extras": {
+            name: {"ready": importlib.util.find_spec(module) is not None, "for": use, "get": _install(name)}
+            for name, (module, use) in EXTRAS.items()
+        },
+        "hub": hub,
+        "cache": _cache(problems),
+        "data": {name: _data(name, hub) for name in known},
+        "plugins": {
+            name: {"package": plugin.package, "wrong": str(broken[name]) if name in broken else None}
+            for name, plugin in BENCHMARKS.plugins.items()
+        },
+    }
+    return {"ok": not problems, "problems": problems, **found}
+
+
+def _checked(problems: list[str], what: str, look: Callable[[], Any]) -> Any:
+    """What a look gives; where it fails, that is a problem."""
+    try:
+        return look()
+    except Exception as error:  # a broken installation may raise anything
+        problems.append(f"{what}: {type(error).__name__}: {error}")
+        return None
+
+
+def _names() -> list[str]:
+    """The names that `load_dataset` knows through this package."""
+    from bench_datasets.builders import register_all
+    from bench_datasets.builders.registry import registered
+
+    register_all()
+    return registered()
+
+
+def _engines() -> dict[str, Any]:
+    """The engines that compute with masks; each is tried on one."""
+    from bench_datasets.masks import MaskColumn, available_engines, get_engine, using_engine
+
+    there = list(available_engines())
+    for name in there:
+        with using_engine(name):
+            area = int(MaskColumn.from_dense([[[True, False], [True, True]]]).areas()[0])
+        if area != 3:
+            raise ValueError(f"{name} counts {area} pixels where there are 3")
+    return {"available": there, "used": get_engine().name, "cores": os.cpu_count()}
+
+
+def _hub(timeout: float) -> dict[str, Any]:
+    """Whether the Hub answers; never longer than the timeout, even where names are not resolved."""
+    import huggingface_hub
+    from huggingface_hub import constants
+
+    found: dict[str, Any] = {
+        "endpoint": constants.ENDPOINT,
+        "signed_in": huggingface_hub.get_token() is not None,
+        "reachable": None,
+    }
+    if constants.HF_HUB_OFFLINE:
+        return {**found, "text": "not asked: HF_HUB_OFFLINE is set"}
+    if timeout == 0:
+        return {**found, "text": "not asked"}
+    answer: list[str] = []
+    asking = threading.Thread(target=_ask, args=(constants.ENDPOINT, timeout, answer), daemon=True)
+    asking.start()
+    asking.join(timeout + 0.5)
+    text = answer[0] if answer else f"no answer within {timeout:g} s"
+    return {**found, "reachable": text == "answers", "text": text}
+
+
+def _ask(endpoint: str, timeout: float, answer: list[str]) -> None:
+    try:
+        with urllib.request.urlopen(urllib.request.Request(endpoint, method="HEAD"), timeout=timeout):
+            answer.append("answers")
+    except urllib.error.HTTPError:  # it is there, whatever it thinks of the question
+        answer.append("answers")
+    except (OSError, ValueError) as error:
+        answer.append(str(getattr(error, "reason", None) or error) or type(error).__name__)
+
+
+def _cache(problems: list[str]) -> dict[str, Any]:
+    """Where built datasets lie, and whether there is room."""
+    import datasets
+
+    place = Path(datasets.config.HF_DATASETS_CACHE)
+    there = place
+    while not there.exists() and there != there.parent:
+        there = there.parent
+    writable = there.is_dir() and os.access(there, os.W_OK | os.X_OK)
+    if not writable:
+        problems.append(f"the cache {place} can't be written: set HF_HOME to a folder that can")
+    return {"datasets": str(place), "writable": writable, "free_bytes": shutil.disk_usage(there).free}
+
+
+def _data(name: str, hub: dict[str, Any]) -> dict[str, Any]:
+    """Where a benchmark's truth would come from."""
+    source = BENCHMARKS[name].source
+    given = os.environ.get(source.env) or None
+    sample = f"name a copy with --data or {source.env}; --data sample is built in"
+    if given is not None:
+        gone = "://" not in given and not Path(given).expanduser().is_dir()
+        return {"from": given, "ready": not gone, "advice": f"{source.env}: there is no such folder" if gone else None}
+    if not source.repo:
+        return {"from": None, "ready": False, "advice": f"no public source; {sample}"}
+    ready = hub["reachable"]
+    return {"from": f"hf://datasets/{source.repo}", "ready": ready, "advice": None if ready else sample}
+
+
+def _install(extra: str) -> str:
+    return f"pip install 'bench-datasets[{extra}]'"
+
+
+def _version(name: str) -> str | None:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _show(console: Console, found: dict[str, Any]) -> None:
+    from rich.text import Text
+
+    def line(state: bool | None, name: str, text: str, advice: str | None = None) -> None:
+        mark, style = {True: ("ok", "green"), False: ("no", "yellow"), None: ("-", "dim")}[state]
+        shown = Text.assemble((f"{mark:3}", style), (f"{name:15}", "bold"), clean(text))
+        if advice:
+            shown.append(f"  {clean(advice)}", style="dim")
+        console.print(shown, soft_wrap=True)
+
+    def head(text: str) -> None:
+        console.print()
+        console.print(Text(text, style="bold"))
+
+    console.print(
+        Text(f"bench-datasets {found['bench_datasets']}, Python {found['python']}, {found['platform']}", style="bold")
+    )
+    console.print(Text(", ".join(f"{name} {version or 'absent'}" for name, version in found["packages"].items())))
+    head("engines")
+    for name in (found["engines"] or {}).get("available", ()):
+        used = name == found["engines"]["used"]
+        line(True, name, "in use" if used else "there; --engine chooses it")
+    head("optional")
+    for name, extra in found["extras"].items():
+        line(extra["ready"], name, extra["for"], None if extra["ready"] else extra["get"])
+    head("the Hub, and room")
+    hub, cache = found["hub"], found["cache"]
+    line(hub["reachable"], "hub", f"{hub['endpoint']}: {hub['text']}")
+    line(hub["signed_in"], "signed in", "publishing needs it", None if hub["signed_in"] else "hf auth login")
+    line(cache["writable"], "cache", f"{cache['datasets']}, {cache['free_bytes'] / 1e9:,.1f} GB free")
+    head("benchmarks")
+    for name, data in found["data"].items():
+        line(data["ready"], name, data["from"] or "nowhere by default", data["advice"])
+    for name, plugin in found["plugins"].items():
+        line(plugin["wrong"] is None, name, f"a plug-in of {plugin['package']}", plugin["wrong"])
+    console.print()
+    for problem in found["problems"]:
+        console.print(Text(clean(problem), style="bold red"), soft_wrap=True)
+    if found["ok"]:
+        console.print(Text("everything that is needed is there", style="green"))
