@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from itertools import islice
 from typing import Any, TypeVar
 
 from bench_datasets.faults import BenchError
@@ -54,14 +55,14 @@ def in_processes(
         )
         todo = iter(items)
         # One more than there are processes, so that none waits; not all, so that a fault is met early.
-        running = {pool.submit(_do, item) for item, _ in zip(todo, range(num_proc + 1), strict=False)}
+        running = {pool.submit(_do, item) for item in islice(todo, num_proc + 1)}
     try:
         while running:
             finished: set[Future[Result]]
             finished, running = wait(running, return_when=FIRST_COMPLETED)
             for future in finished:
                 yield future.result()
-                running.update(pool.submit(_do, item) for item in _next(todo))
+                running.update(pool.submit(_do, item) for item in islice(todo, 1))
         pool.shutdown()
     except BrokenProcessPool as error:
         raise BenchError(
@@ -72,10 +73,6 @@ def in_processes(
         pool.shutdown(wait=False, cancel_futures=True)
         for child in set(multiprocessing.active_children()) - others:
             child.terminate()
-
-
-def _next(todo: Iterator[Item]) -> list[Item]:
-    return [item for item, _ in zip(todo, range(1), strict=False)]
 
 
 def _do(item: Any) -> Any:
