@@ -1,0 +1,245 @@
+"""Runs held against each other: scipy's tests, simulated coverage and false claims, refusals, the same bytes."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import scipy.stats
+from datasets import Dataset
+
+import bench_datasets as bd
+from bench_datasets.metrics.comparing import Difference
+from bench_datasets.metrics.resampling import holm, places
+
+from .score_tables import all_levels, table_of
+
+KEY = "macro_f1/level_0"
+
+
+def tenths(rng: np.random.Generator, n: int, p: float = 0.5) -> np.ndarray:
+    return rng.binomial(10, p, n) / 10
+
+
+def difference(a: np.ndarray, b: np.ndarray, **options: object) -> Difference:
+    found = bd.compare({"A": table_of(a), "B": table_of(b)}, every=False, **options)
+    return next(item for item in found.pairs["A", "B"] if item.metric == KEY)
+
+
+def test_against_scipy() -> None:
+    rng = np.random.default_rng(0)
+    a = tenths(rng, 60)
+    b = np.clip(a + rng.integers(-2, 4, 60) / 10, 0, 1)
+    found = difference(a, b, draws=20_000, permutations=20_000)
+    assert found.difference == pytest.approx(b.mean() - a.mean(), abs=1e-12)
+    assert found.n == 60
+    sample = b - a
+    bootstrap = scipy.stats.bootstrap(
+        (sample,), np.mean, method="percentile", n_resamples=20_000, rng=np.random.default_rng(1)
+    ).confidence_interval
+    assert found.ci95 == pytest.approx((bootstrap.low, bootstrap.high), abs=0.004)
+    test = scipy.stats.permutation_test(
+        (a, b), lambda x, y, axis: np.mean(y - x, axis=axis), permutation_type="samples", vectorized=True,
+        n_resamples=20_000, rng=np.random.default_rng(2),
+    )  # fmt: skip
+    assert found.p == pytest.approx(test.pvalue, abs=0.01)
+    assert (found.wins, found.ties, found.losses) == ((b > a).sum(), (b == a).sum(), (b < a).sum())
+    assert found.detectable == pytest.approx(2.8016 * sample.std() / math.sqrt(60), rel=0.05)
+
+
+def test_few_rows_against_every_permutation() -> None:
+    """With eight rows scipy counts all 256 swaps."""
+    a, b = np.array([2, 3, 4, 5, 4, 3, 2, 6]) / 10, np.array([3, 3, 6, 9, 5, 4, 1, 7]) / 10
+    exact = scipy.stats.permutation_test(
+        (a, b), lambda x, y, axis: np.mean(y - x, axis=axis), permutation_type="samples", vectorized=True,
+        n_resamples=np.inf,
+    )  # fmt: skip
+    assert difference(a, b, draws=10, permutations=40_000).p == pytest.approx(exact.pvalue, abs=0.01)
+
+
+def test_clusters_are_drawn_and_swapped_whole() -> None:
+    """Ten images of six rows that agree: as good as ten rows."""
+    rng = np.random.default_rng(3)
+    a, b = tenths(rng, 10), tenths(rng, 10, 0.6)
+    images = [f"image {i // 6}" for i in range(60)]
+    many = bd.compare({"A": table_of(a.repeat(6), clusters=images), "B": table_of(b.repeat(6), clusters=images)},
+                      every=False, draws=4000, permutations=4000)  # fmt: skip
+    ten = [f"image {i}" for i in range(10)]
+    few = bd.compare({"A": table_of(a, clusters=ten), "B": table_of(b, clusters=ten)}, every=False, draws=4000,
+                     permutations=4000)  # fmt: skip
+    assert many.unit == "image"
+    assert many.clusters == 10
+    one, other = many.pairs["A", "B"][0], few.pairs["A", "B"][0]
+    assert one.ci95 == pytest.approx(other.ci95, abs=1e-9)
+    assert one.p == other.p
+    assert (one.n, other.n) == (60, 10)
+
+
+def test_holm() -> None:
+    p = [0.001, 0.4, 0.012, 0.03]
+    order = np.argsort(p)
+    expected = np.empty(4)
+    expected[order] = np.minimum(np.maximum.accumulate(np.array(p)[order] * [4, 3, 2, 1]), 1)
+    assert holm(p) == pytest.approx(expected)
+    assert holm([]) == []
+    assert math.isnan(holm([math.nan])[0])
+
+
+def test_places() -> None:
+    values = np.random.default_rng(0).integers(0, 4, (6, 50)).astype(float)
+    assert np.array_equal(places(values), scipy.stats.rankdata(values, axis=0))
+    assert np.isnan(places(np.array([[1.0], [np.nan]]))[1, 0])
+
+
+def simulate(effect: float, runs: int, rows: int) -> list[Difference]:
+    """Two runs of models that answer rows of differing difficulty; `effect` is the true difference."""
+    rng = np.random.default_rng(12)
+    found = []
+    for i in range(runs):
+        hard = rng.beta(2, 2, rows) * (1 - abs(effect))
+        a, b = rng.binomial(10, hard) / 10, rng.binomial(10, hard + effect) / 10
+        found.append(difference(a, b, draws=400, permutations=400, seed=i))
+    return found
+
+
+def test_intervals_cover() -> None:
+    found = simulate(0.1, 160, 50)
+    covered = sum(d.ci95 is not None and d.ci95[0] <= 0.1 <= d.ci95[1] for d in found)
+    low, high = scipy.stats.binom.interval(0.999, len(found), 0.94)
+    assert low <= covered <= high
+
+
+def test_few_false_claims() -> None:
+    found = simulate(0.0, 200, 40)
+    claims = sum(d.verdict is not None for d in found)
+    assert claims <= scipy.stats.binom.ppf(0.999, len(found), 0.05)
+    assert 0.3 < np.mean([d.p for d in found]) < 0.7
+
+
+def test_a_run_with_itself() -> None:
+    rng = np.random.default_rng(5)
+    levels = all_levels(120)
+    table = table_of(tenths(rng, 120), levels)
+    found = bd.compare({"A": table, "again": table}, draws=200, permutations=200)
+    for item in found.pairs["A", "again"]:
+        if item.n:
+            assert item.difference == 0
+            assert item.ci95 in ((0.0, 0.0), None)
+            assert item.p == 1.0
+        assert item.verdict is None
+    assert found.sentences["A", "again"] == "A and again give the same numbers everywhere."
+
+
+def test_the_same_bytes() -> None:
+    rng = np.random.default_rng(6)
+    a, b = tenths(rng, 90), tenths(rng, 90)
+    levels = all_levels(90)
+    one, two = table_of(a, levels), table_of(b, levels)
+    text = bd.compare({"A": one, "B": two}, draws=300, permutations=300, seed=4).to_json()
+    shuffled = rng.permutation(90)
+    again = bd.compare({"A": one.take(shuffled), "B": Dataset(two.take(shuffled[::-1]))}, draws=300, permutations=300,
+                       seed=4)  # fmt: skip
+    assert again.to_json() == text
+    assert json.loads(text)["seed"] == 4
+    assert bd.compare({"A": one, "B": two}, draws=300, permutations=300, seed=5).to_json() != text
+
+
+def test_both_ways_round() -> None:
+    rng = np.random.default_rng(7)
+    a = tenths(rng, 80, 0.4)
+    b = np.clip(a + 0.2, 0, 1)
+    there, back = difference(a, b), difference(b, a)
+    assert there.verdict == "B"
+    assert back.verdict == "A"
+    assert there.difference == -back.difference
+    assert there.ci95 == pytest.approx((-back.ci95[1], -back.ci95[0]))
+    assert (there.wins, there.losses) == (back.losses, back.wins)
+
+
+def test_what_is_said() -> None:
+    rng = np.random.default_rng(8)
+    levels = all_levels(300)
+    a = tenths(rng, 300)
+    b = np.where(np.array(levels) == "level_1", np.clip(a + 0.4, 0, 1), a)
+    found = bd.compare({"old": table_of(a, levels), "new": table_of(b, levels)}, every=False)
+    text = found.sentences["old", "new"]
+    assert text == "new is better by average; new is better at level_1; elsewhere the data can't tell."
+    assert text in str(found)
+    assert "<table>" in found._repr_html_()
+
+
+def test_many_runs_have_places() -> None:
+    rng = np.random.default_rng(9)
+    levels = all_levels(240)
+    tables = {name: table_of(tenths(rng, 240, p), levels) for name, p in (("low", 0.2), ("mid", 0.5), ("high", 0.8))}
+    found = bd.compare(tables, draws=300, permutations=300)
+    assert len(found.pairs) == 3
+    by_name = {rank.name: rank for rank in found.ranks if rank.metric == "average"}
+    assert [by_name[name].rank for name in ("high", "mid", "low")] == [1, 2, 3]
+    assert by_name["high"].ci95 == (1, 1)
+    assert "high against low" not in str(found).split("\n")[1]
+
+
+def test_names(tmp_path: Path) -> None:
+    rng = np.random.default_rng(10)
+    tables = [table_of(tenths(rng, 20)) for _ in range(2)]
+    assert bd.compare(tables, draws=10, permutations=10).names == ["A", "B"]
+    assert bd.compare(tables, names=["x", "y"], draws=10, permutations=10).names == ["x", "y"]
+    from bench_datasets.metrics.files import write_scores
+
+    folder = tmp_path / "v1.2"
+    folder.mkdir()
+    write_scores(Dataset(tables[0]), folder)
+    found = bd.compare([folder, folder / "scores.parquet"], draws=10, permutations=10)
+    assert found.names == ["v1.2", "v1.2 (2)"]
+    with pytest.raises(bd.BenchError, match=r"names: expected 2, one a run, got 1"):
+        bd.compare(tables, names=["x"])
+    with pytest.raises(bd.BenchError, match="names that differ, got x, x"):
+        bd.compare(tables, names=["x", "x"])
+
+
+def altered(table: pa.Table, column: str, values: list[object]) -> pa.Table:
+    place = table.column_names.index(column)
+    return table.set_column(place, column, pa.array(values, table.schema.field(column).type))
+
+
+def test_refusals_say_which() -> None:
+    rng = np.random.default_rng(11)
+    table = table_of(tenths(rng, 20))
+    with pytest.raises(bd.BenchError, match="two runs or more, got 1"):
+        bd.compare({"A": table})
+    with pytest.raises(bd.BenchError, match="A was scored under released@1, B under paper@1"):
+        bd.compare({"A": table, "B": table_of(tenths(rng, 20), protocol="paper")})
+    with pytest.raises(bd.BenchError, match="A has 1 rows that B lacks, such as level_0/00019"):
+        bd.compare({"A": table, "B": table.slice(0, 19)})
+    with pytest.raises(bd.BenchError, match="B has 2 rows that A lacks, such as level_0/00000"):
+        bd.compare({"A": table.slice(2), "B": table})
+    hashes = table["row_sha256"].to_pylist()
+    with pytest.raises(bd.BenchError, match=r"1 rows of B were scored against other truth.*level_0/00003"):
+        bd.compare({"A": table, "B": altered(table, "row_sha256", [*hashes[:3], "f" * 64, *hashes[4:]])})
+    with pytest.raises(bd.BenchError, match="B left out 1 rows, such as level_0/00005"):
+        bd.compare({"A": table, "B": altered(table, "skipped", [i == 5 for i in range(20)])})
+    with pytest.raises(bd.BenchError, match="expected a score table, found the columns a"):
+        bd.compare({"A": pa.table({"a": [1]}), "B": table})
+
+
+@pytest.mark.parametrize("benchmark", ["instancebench", "pvsg"])
+def test_other_benchmarks(benchmark: str) -> None:
+    from bench_datasets import samples
+    from bench_datasets.builders import open_truth
+
+    truth = open_truth(benchmark, "sample")
+    place = getattr(samples, f"{benchmark}_sample_predictions")
+    scores = {name: bd.score(benchmark, truth, bd.read_predictions(benchmark, place(name))) for name in
+              ("hasty", "crowd_shy")}  # fmt: skip
+    found = bd.compare(scores, draws=100, permutations=100)
+    values = {name: bd.summarize(benchmark, table, draws=0).metrics for name, table in scores.items()}
+    shared = {item.metric: item for item in found.pairs["hasty", "crowd_shy"] if item.part == ("", "")}
+    assert len(shared) > 10
+    for key, item in shared.items():
+        assert item.a == pytest.approx(values["hasty"][key].value, nan_ok=True), key
+        assert item.b == pytest.approx(values["crowd_shy"][key].value, nan_ok=True), key
