@@ -148,7 +148,7 @@ class Result:
                 raise BenchError(f"found {type(content).__name__}")
             result = cls.from_dict(content)
             str(result)  # what can't be shown is no result
-        except (ValueError, KeyError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
+        except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
             text = str(error) if isinstance(error, BenchError) else f"found something else ({error!r:.200})"
             raise BenchError(f"{source}: expected a result file; {text}") from error
         return result

@@ -14,7 +14,7 @@ from typing import Any
 from bench_datasets.hub.leaderboard import Board, Entry, Group
 from bench_datasets.results import Metric
 from bench_datasets.results_layout import Grid, short
-from bench_datasets.results_view import NOTE, show
+from bench_datasets.results_view import NOTE, plain, show
 
 LEFT = (0, 1, 2)
 """Columns of a grid that hold no numbers."""
@@ -98,7 +98,9 @@ def _number(metric: Metric | None) -> float | None:
 
 
 def _cell(value: Any) -> Any:
-    return f"'{value}" if isinstance(value, str) and re.match(r"[=+@\t\r-]", value) else value
+    if not isinstance(value, str):
+        return value
+    return f"'{plain(value)}" if re.match(r"[=+@\t\r-]", value) else plain(value)
 
 
 def as_json(board: Board) -> str:
@@ -142,16 +144,20 @@ def as_html(board: Board, title: str = "Leaderboard") -> str:
     parts = [
         '<!doctype html><html lang="en"><head><meta charset="utf-8">',
         '<meta name="viewport" content="width=device-width,initial-scale=1">',
-        f"<title>{html.escape(title)}</title><style>{_STYLE}</style></head><body><h1>{html.escape(title)}</h1>",
-        f"<p>{html.escape(NOTE)}. A table holds one benchmark, one protocol version and the same rows.</p>",
+        f"<title>{_text(title)}</title><style>{_STYLE}</style></head><body><h1>{_text(title)}</h1>",
+        f"<p>{_text(NOTE)}. A table holds one benchmark, one protocol version and the same rows.</p>",
     ]
     for group in board.groups:
-        parts += [f"<h2>{html.escape(group.title)}</h2>", f"<p>{html.escape(group.caption)}</p>", _table(group)]
+        parts += [f"<h2>{_text(group.title)}</h2>", f"<p>{_text(group.caption)}</p>", _table(group)]
         parts += [f"<p>{PARTIAL}</p>"] if group.partial else []
     if board.left_out:
-        items = "".join(f"<li>{html.escape(line)}</li>" for line in board.left_out)
+        items = "".join(f"<li>{_text(line)}</li>" for line in board.left_out)
         parts.append(f"<h2>Left out</h2><ul>{items}</ul>")
     return "\n".join([*parts, "</body></html>\n"])
+
+
+def _text(text: str) -> str:
+    return html.escape(plain(text))
 
 
 def _table(group: Group) -> str:
@@ -160,7 +166,7 @@ def _table(group: Group) -> str:
 
     def cell(tag: str, k: int, text: str) -> str:
         kind = ' class="t"' if k in left else ' class="v"' if k == bar - 2 and tag == "td" else ""
-        return f"<{tag}{kind}>{html.escape(text)}</{tag}>"
+        return f"<{tag}{kind}>{_text(text)}</{tag}>"
 
     head = [cell("th", k, text) for k, text in enumerate(table.head)]
     head.insert(bar, "<th></th>")

@@ -11,6 +11,7 @@ from bench_datasets.hub.leaderboard import Group, group
 from bench_datasets.hub.leaderboard_view import grid, left_of
 from bench_datasets.hub.runs import Run
 from bench_datasets.hub.templates import render
+from bench_datasets.results_view import plain
 
 
 def marks(repo: str) -> tuple[str, str]:
@@ -41,15 +42,17 @@ def card_table(table: Group) -> dict[str, object]:
     """A table as the cards' templates take it: title, caption, heads and rows of cells."""
     cells = grid(table)
 
-    def plain(text: str) -> str:
-        return html.escape(" ".join(text.split()), quote=False)  # results come from anybody, marks are ours alone
+    def safe(text: str) -> str:
+        return html.escape(
+            plain(" ".join(text.split())), quote=False
+        )  # results come from anybody, marks are ours alone
 
     return {
-        "title": plain(table.title),
-        "caption": plain(table.caption),
-        "head": [plain(text) for text in cells.head],
+        "title": safe(table.title),
+        "caption": safe(table.caption),
+        "head": [safe(text) for text in cells.head],
         "left": [k in left_of(cells) for k in range(len(cells.head))],
-        "rows": [[plain(text) for text in row] for row in cells.rows],
+        "rows": [[safe(text) for text in row] for row in cells.rows],
         "partial": table.partial,
     }
 

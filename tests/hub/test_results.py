@@ -305,8 +305,8 @@ def test_twenty_at_once(hub: Any, runs: Runs) -> None:
     )
     configs = hub.api().dataset_info(REPO).card_data.configs
     assert len({config["config_name"] for config in configs}) == len(configs) == 20
-    with ThreadPoolExecutor(8) as pool:
-        again = list(pool.map(lambda _: publish(folders[0], model="acme/x", scores_only=True), range(8)))
+    with ThreadPoolExecutor(4) as pool:
+        again = list(pool.map(lambda _: publish(folders[0], model="acme/x", scores_only=True), range(4)))
     assert sum(bool(published.results.paths) for published in again) == 1  # type: ignore[union-attr]
     assert len(hub.commits(REPO)) == 22
 
