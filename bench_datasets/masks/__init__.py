@@ -4,7 +4,7 @@ from bench_datasets.masks.arrow import list_offsets, list_values
 from bench_datasets.masks.boundary import BoundaryCounts, boundary_pairs, union_masks
 from bench_datasets.masks.column import MASK_TYPE, MaskColumn
 from bench_datasets.masks.dense import encode_dense, encode_label_map
-from bench_datasets.masks.engine import available_engines, get_engine, nms_order, using_engine
+from bench_datasets.masks.engine import available_engines, get_engine, nms_order, quotient, using_engine
 from bench_datasets.masks.features import MASK_FEATURE
 from bench_datasets.masks.ops import (
     group_intersections,
@@ -13,7 +13,6 @@ from bench_datasets.masks.ops import (
     nms,
     pair_intersections,
     pair_iou,
-    quotient,
     tube_intersections,
     union_overlaps,
 )

@@ -252,7 +252,12 @@ class MaskColumn:
         Raises:
             MaskError: a mask is unsound.
         """
-        irregular = self.validate().decoded.irregular
+        self.validate()
+        return self._rles
+
+    @cached_property
+    def _rles(self) -> list[dict[str, Any]]:
+        irregular = self.decoded.irregular
         column = MaskColumn.from_runs(self.runs, self.heights, self.widths) if irregular.any() else self
         first, last = int(column.offsets[0]), int(column.offsets[-1])
         data, offsets = column.data[first:last].tobytes(), (column.offsets - first).tolist()

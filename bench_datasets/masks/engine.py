@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from bench_datasets.masks.status import MaskError
 
@@ -73,6 +73,12 @@ _MODULES = {
     "pycocotools": "bench_datasets.masks.engine_pycocotools",
 }
 _chosen: ContextVar[tuple[str | None, int]] = ContextVar("engine", default=(None, 1))
+
+
+def quotient(intersection: ArrayLike, union: ArrayLike) -> NDArray[np.float64]:
+    """Intersection / union in float64; 0 where the union is empty."""
+    top, bottom = np.asarray(intersection, np.int64), np.asarray(union, np.int64)
+    return np.divide(top, bottom, out=np.zeros(np.broadcast_shapes(top.shape, bottom.shape)), where=bottom > 0)
 
 
 def nms_order(areas: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +12,7 @@ from pycocotools import mask as coco
 
 from bench_datasets.masks.column import MaskColumn
 from bench_datasets.masks.decoded import Decoded
-from bench_datasets.masks.engine import Engine, Offsets, Part, nms_order
+from bench_datasets.masks.engine import Engine, Offsets, Part, nms_order, quotient
 from bench_datasets.masks.varint import decode_counts
 
 PAIR_BYTES = 1 << 19
@@ -20,6 +21,9 @@ PAIR_BYTES = 1 << 19
 LARGEST = 2**29
 """Pixels of the largest mask that pycocotools is given: beyond, two runs may differ by more than six characters hold,
 and a negative varint of seven it misreads, or never returns from."""
+
+AREA_BLOCK = 200
+"""Masks whose areas are asked for in one call: with 256 or more, pycocotools raises under numpy 2."""
 
 NMS_BLOCK = 256
 """Candidates compared in one call: bounds the memory of a suppression to a block times what is kept."""
@@ -69,29 +73,38 @@ class PycocotoolsEngine:
     def group_nms(self, column: MaskColumn, groups: Offsets, threshold: float) -> NDArray[np.bool_]:
         """Greedy suppression, a block of candidates against what is kept so far, largest first."""
         areas, matrix = column.areas(), _matrix(column, column)
-        keep = np.zeros(len(column), np.bool_)
+        keep = np.ones(len(column), np.bool_)
         for begin, end in pairwise(groups.tolist()):
+            if end - begin < 2:
+                continue
             order = begin + nms_order(areas[begin:end])
-            kept: list[int] = []
+            kept = order[:0]
             for at in range(0, len(order), NMS_BLOCK):
                 block = order[at : at + NMS_BLOCK]
-                others = np.concatenate([np.array(kept, np.int64), block])
+                others = np.concatenate([kept, block])
                 shared = matrix(block, others)
                 union = areas[block][:, None] + areas[others] - shared
-                over = np.divide(shared, union, out=np.zeros(shared.shape), where=union > 0) > threshold
-                old = len(kept)
-                alive = ~over[:, :old].any(axis=1)
-                for k, i in enumerate(block):
+                over = np.asarray(quotient(shared, union) > threshold)
+                alive = np.logical_not(over[:, : len(kept)].any(axis=1)).reshape(-1)
+                own = np.triu(over[:, len(kept) :], 1)  # in row k: the later ones that k drops
+                for k in np.flatnonzero(own.any(axis=1)).tolist():
                     if alive[k]:
-                        kept.append(int(i))
-                        alive &= ~over[:, old + k] | (np.arange(len(block)) <= k)
-            keep[kept] = True
+                        alive &= ~own[k]
+                kept = np.concatenate([kept, block[alive]])
+                keep[block] = alive
         return keep
 
     def union_overlaps(self, count: int, a: Part, b: Part) -> tuple[Offsets, Offsets, Offsets]:
-        """By inclusion and exclusion from three unions."""
-        left, right = _union_areas(count, a), _union_areas(count, b)
-        return left + right - _union_areas(count, a, b), left, right
+        """Each side merged by pycocotools, group by group; by runs where masks are too large for it."""
+        if not _readable(a[0], b[0]):
+            left, right = _union_areas(count, a), _union_areas(count, b)
+            return left + right - _union_areas(count, a, b), left, right
+        sides = [_merged(count, part) for part in (a, b)]
+        left, right = (_areas(side, count) for side in sides)
+        shared = np.zeros(count, np.int64)
+        for k in sides[0].keys() & sides[1].keys():
+            shared[k] = round(float(coco.iou([sides[0][k]], [sides[1][k]], [1])[0, 0]) * int(left[k])) if left[k] else 0
+        return shared, left, right
 
     def tube_intersections(
         self,
@@ -116,6 +129,30 @@ class PycocotoolsEngine:
         return total
 
 
+def _merged(count: int, part: Part) -> dict[int, Any]:
+    """The union of each group that has masks."""
+    column, group = part
+    masks = column.rles()
+    used = np.flatnonzero(group >= 0)
+    bounds = np.searchsorted(group[used], np.arange(count + 1)).tolist()
+    found: dict[int, Any] = {}
+    for k, (begin, end) in enumerate(pairwise(bounds)):
+        if end > begin:
+            own = [masks[i] for i in used[begin:end]]
+            found[k] = own[0] if len(own) == 1 else coco.merge(own)
+    return found
+
+
+def _areas(masks: dict[int, Any], count: int) -> NDArray[np.int64]:
+    """`(count,) int64`, pixels of the masks that are there; few at a time, as pycocotools can't take more."""
+    result = np.zeros(count, np.int64)
+    keys = list(masks)
+    for first in range(0, len(keys), AREA_BLOCK):
+        some = keys[first : first + AREA_BLOCK]
+        result[some] = coco.area([masks[k] for k in some])
+    return result
+
+
 def _union_areas(count: int, *parts: Part) -> NDArray[np.int64]:
     """All groups' intervals on one axis, sorted once; each adds what reaches beyond the furthest end before it."""
     reach = 1 + max((int(column.pixels.max()) for column, _ in parts if len(column)), default=0)
@@ -138,13 +175,14 @@ def _matrix(a: MaskColumn, b: MaskColumn) -> Callable[[Offsets, Offsets], NDArra
     """From positions `(n,)` in a and `(m,)` in b to the pixels that they share, `(n, m) int64`."""
     if not _readable(a, b):
         return lambda i, j: _by_runs(a.take(np.repeat(i, len(j))), b.take(np.tile(j, len(i)))).reshape(len(i), len(j))
-    areas, left, right = a.areas(), a.rles(), b.rles()
+    areas, left = a.areas(), a.rles()
+    right = left if b is a else b.rles()
 
     def matrix(i: Offsets, j: Offsets) -> NDArray[np.int64]:
         # pycocotools divides by a's area where b is called crowd, so the product is the intersection.
         share = coco.iou([left[k] for k in i], [right[k] for k in j], [1] * len(j))
-        share = np.asarray(share, np.float64).reshape(len(i), len(j))
-        return np.rint(np.nan_to_num(share) * areas[i][:, None]).astype(np.int64)
+        share = np.asarray(share, np.float64).reshape(len(i), len(j)) * areas[i][:, None]
+        return np.rint(share, out=share).astype(np.int64)
 
     return matrix
 

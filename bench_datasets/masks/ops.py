@@ -11,14 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bench_datasets.masks.column import MaskColumn
-from bench_datasets.masks.engine import Part, get_engine
+from bench_datasets.masks.engine import Part, get_engine, quotient
 from bench_datasets.masks.status import MaskError
-
-
-def quotient(intersection: ArrayLike, union: ArrayLike) -> NDArray[np.float64]:
-    """Intersection / union in float64; 0 where the union is empty."""
-    top, bottom = np.asarray(intersection, np.int64), np.asarray(union, np.int64)
-    return np.divide(top, bottom, out=np.zeros(np.broadcast_shapes(top.shape, bottom.shape)), where=bottom > 0)
 
 
 def pair_intersections(a: MaskColumn, b: MaskColumn) -> NDArray[np.int64]:
