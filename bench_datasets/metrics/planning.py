@@ -139,38 +139,59 @@ def make_plan(
     table_features(benchmark, boundary=options.boundary)
     if options.oracle is not None and benchmark != "pvsg":
         raise BenchError(f"oracle: {benchmark} has no tubes and relations; leave it out")
-    source = provenance(truth)
+    source = provenance(truth) or _published(truth)
     if "pred_faults" not in predictions.column_names:  # a Dataset of one's own, with the columns that matter alone
         predictions = read_predictions(benchmark, predictions)
     labels = _labels(truth, metric)
     if not len(labels):
         raise BenchError("truth: expected rows, found none")
     units: Units = metric.pair_units(labels, predictions, options, whole)
-    others = _count(units, options)
+    others = count_faults(units, options)
     answers = predictions.select_columns([c for c in metric.ANSWER_COLUMNS if c in predictions.column_names])
     with using_engine(options.engine, options.threads):
-        hashed = _verify(metric, answers, units, options)
-    record = {
+        hashed = verify(metric, answers, units, options)
+    dataset = {
+        "source": source["source"] if source else None,
+        "split": str(truth.split) if truth.split is not None else None,
+        "revision": source["revision"] if source else None,
+        "expected": _expected(source["rows"], str(truth.split)) if source else None,
+    }
+    given = {"sha256": content_hash(hashed), "rows": len(predictions), "missing": units.missing}
+    return Plan(benchmark, options, labels, answers, units, record_of(benchmark, options, dataset, given, others))
+
+
+def record_of(
+    benchmark: str,
+    options: ScoreOptions,
+    dataset: dict[str, Any],
+    predictions: dict[str, Any],
+    faults: dict[str, dict[str, Any]],
+) -> dict[str, Any]:
+    """The provenance of scores that are to be: what stands in their table's metadata.
+
+    Args:
+        benchmark: its name.
+        options: how it is scored.
+        dataset: `source`, `split`, `revision` and `expected` rows of the truth.
+        predictions: their `sha256`, `rows` and how many are `missing`.
+        faults: those that belong to no row, counted.
+    """
+    chosen = get_benchmark(benchmark).metric_module().get_protocol(options.protocol)
+    return {
         "benchmark": benchmark,
         "protocol": {"name": chosen.name, "version": chosen.version},
-        "dataset": {
-            "source": source["source"] if source else None,
-            "split": str(truth.split) if truth.split is not None else None,
-            "revision": source["revision"] if source else None,
-            "expected": _expected(source["rows"], str(truth.split)) if source else None,
-        },
-        "predictions": {"sha256": content_hash(hashed), "rows": len(predictions), "missing": units.missing},
+        "dataset": dataset,
+        "predictions": predictions,
         "settings": {
             "missing": options.missing,
             "on_fault": options.on_fault,
             **({"oracle": options.oracle} if options.oracle is not None else {}),
         },
-        "faults": others,
+        "faults": faults,
     }
-    return Plan(benchmark, options, labels, answers, units, record)
 
 
-def _count(units: Units, options: ScoreOptions) -> dict[str, dict[str, Any]]:
+def count_faults(units: Units, options: ScoreOptions) -> dict[str, dict[str, Any]]:
     """Faults of the pairing that belong to no unit, counted; rows named twice are scored as faulty ones.
 
     Raises:
@@ -238,7 +259,7 @@ def sort_order(table: pa.Table, columns: Sequence[str]) -> NDArray[np.int64]:
     return np.lexsort(names[::-1]).astype(np.int64)
 
 
-def _verify(metric: ModuleType, answers: Dataset, units: Units, options: ScoreOptions) -> list[str]:
+def verify(metric: ModuleType, answers: Dataset, units: Units, options: ScoreOptions) -> list[str]:
     """Validate every prediction that will be scored, before the first one is; their hashes.
 
     Raises:
@@ -267,6 +288,20 @@ def _verify(metric: ModuleType, answers: Dataset, units: Units, options: ScoreOp
             named = [{"key": units.names[place[start + k]], **fields[start + k]} for k in sound]
             hashes += row_hashes(named, chosen.masks, chosen.groups)
     return hashes
+
+
+def _published(truth: Dataset | IterableDataset) -> dict[str, Any] | None:
+    """The origin that rows of a published copy bear themselves, with the number of rows that their repo declares."""
+    names = truth.column_names or ()
+    splits = getattr(truth.info, "splits", None) or {}
+    base = str(truth.split).partition("[")[0]
+    if "source_dataset" not in names or "source_revision" not in names or base not in splits:
+        return None
+    first = next(iter(truth.select_columns(["source_dataset", "source_revision"])), None)
+    if first is None or first["source_dataset"] is None:
+        return None
+    rows = {base: int(splits[base].num_examples)}
+    return {"source": first["source_dataset"], "revision": first["source_revision"], "rows": rows}
 
 
 def _expected(rows: dict[str, int], split: str) -> int:
