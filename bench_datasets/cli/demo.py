@@ -1,8 +1,10 @@
-"""`demo`: the built-in sample scored with three imaginary models, from files to numbers, without any data."""
+"""`demo`: the built-in samples scored with three imaginary models, from files to numbers, without any data."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,7 +19,31 @@ if TYPE_CHECKING:
 
     from bench_datasets.results import Result
 
-BENCHMARK = "pbench"
+SHOWN: dict[str, tuple[str, ...]] = {
+    "pbench": (*(f"macro_f1/{part}" for part in (*(f"level_{k}" for k in range(5)), "dense")), "average"),
+    "instancebench": ("miou", "p@0.7", "all@0.7", "all_target_id", "retention/variant", "conditional_mask_iou"),
+    "pvsg": ("R@20/0.5", "R@50/0.5", "R@100/0.5", "mR@20/0.5", "pair_recall@20/0.5", "vpq", "stq"),
+}
+"""The numbers that the demo sets side by side, by benchmark."""
+
+
+@dataclass(frozen=True)
+class Played:
+    """One benchmark's sample, scored.
+
+    Attributes:
+        benchmark: its name.
+        place: where its truth was drawn.
+        files: the models' predictions.
+        results: results by model and protocol, the default protocol first.
+        written: files of the runs, and the page about them.
+    """
+
+    benchmark: str
+    place: str
+    files: dict[str, str]
+    results: dict[str, dict[str, Result]]
+    written: list[Path]
 
 
 def demo(
@@ -27,111 +53,133 @@ def demo(
     ] = None,
     as_json: choices.Json = False,
 ) -> None:
-    """Draw a small sample, score three imaginary models on it and set them side by side. Needs no data.
+    """Draw small samples of all benchmarks, score three imaginary models and set them side by side. Needs no data.
 
     Example: bench-datasets demo --out demo
     """
+    played = [_play(name, folder) for name in SHOWN]
+    if as_json:
+        echo(json.dumps({one.benchmark: _plain(one) for one in played}, indent=1, ensure_ascii=False))
+        return
+    console = out()
+    for one in played:
+        _show(console, one)
+    _next(console, played, folder)
+
+
+def _play(benchmark: str, folder: str | None) -> Played:
+    """Draw, score and, where there is a folder, write."""
+    from bench_datasets import samples
     from bench_datasets.builders import open_truth
     from bench_datasets.metrics.files import write_run
     from bench_datasets.metrics.scoring import score
     from bench_datasets.metrics.summarizing import summarize
     from bench_datasets.predictions import read_predictions
-    from bench_datasets.samples import SAMPLE_MODELS, pbench_sample_dir, pbench_sample_predictions
 
-    with working("drawing the sample"):
-        place = pbench_sample_dir()
-        files = {model: pbench_sample_predictions(model) for model in SAMPLE_MODELS}
-        truth = open_truth(BENCHMARK, "sample")
+    with working(f"{benchmark}: drawing the sample"):
+        place = str(getattr(samples, f"{benchmark}_sample_dir")())
+        answers = getattr(samples, f"{benchmark}_sample_predictions")
+        files = {model: str(answers(model)) for model in samples.SAMPLE_MODELS}
+        truth = open_truth(benchmark, "sample")
     results: dict[str, dict[str, Result]] = {}
     written: list[Path] = []
+    protocols = get_benchmark(benchmark).protocols if benchmark == "pbench" else get_benchmark(benchmark).protocols[:1]
     for model, file in files.items():
-        with working(f"scoring {model}"):
-            predictions = read_predictions(BENCHMARK, file)
+        with working(f"{benchmark}: scoring {model}"):
+            predictions = read_predictions(benchmark, file)
             results[model] = {}
-            for protocol in get_benchmark(BENCHMARK).protocols:
-                scores = score(BENCHMARK, truth, predictions, protocol)
-                result = summarize(BENCHMARK, scores)
+            for protocol in protocols:
+                scores = score(benchmark, truth, predictions, protocol, missing="empty")
+                result = summarize(benchmark, scores)
                 if folder is not None and not results[model]:
-                    written += write_run(scores, result, Path(folder) / model)
+                    written += write_run(scores, result, Path(folder) / benchmark / model)
                 results[model][protocol] = result
     if folder is not None:
         from bench_datasets.report import write_report
 
-        with working("writing the page"):
-            runs, page = [Path(folder) / model for model in files], Path(folder) / "report.html"
+        with working(f"{benchmark}: writing the page"):
+            runs, page = [Path(folder) / benchmark / model for model in files], Path(folder) / benchmark / "report.html"
             written.append(write_report(runs, page, data="sample", predictions=list(files.values())))
-    if as_json:
-        found = {"sample": place, "predictions": files, "written": [str(file) for file in written]}
-        tables = {model: {name: one.to_dict() for name, one in mine.items()} for model, mine in results.items()}
-        echo(json.dumps({**found, "results": tables}, indent=1, ensure_ascii=False))
-        return
-    _show(out(), place, files, results, folder)
+    return Played(benchmark, place, files, results, written)
 
 
-def _show(
-    console: Console, place: str, files: dict[str, str], results: dict[str, dict[str, Result]], folder: str | None
-) -> None:
+def _plain(one: Played) -> dict[str, Any]:
+    tables = {model: {name: result.to_dict() for name, result in mine.items()} for model, mine in one.results.items()}
+    written = [str(file) for file in one.written]
+    return {"sample": one.place, "predictions": one.files, "written": written, "results": tables}
+
+
+def _show(console: Console, one: Played) -> None:
     from rich.text import Text
 
     from bench_datasets.cli.tables import show_table
-    from bench_datasets.samples import SAMPLE_MODELS
 
-    entry = get_benchmark(BENCHMARK)
-    default, *others = entry.protocols
+    entry = get_benchmark(one.benchmark)
+    default, *others = next(iter(one.results.values()))
     protocols = entry.metric_module().PROTOCOLS
-    first = next(iter(results.values()))[default]
+    first = next(iter(one.results.values()))[default]
 
     def line(*parts: Any) -> None:
         console.print(Text.assemble(*parts), soft_wrap=True)
 
-    line((f"{entry.title} in small: {first.dataset['rows']['scored']} questions about our own drawings", "bold"))
-    line(("truth        ", "dim"), place)
-    line(("predictions  ", "dim"), str(Path(next(iter(files.values()))).parent))
+    console.print()
+    line((f"{entry.title} in small: {first.dataset['rows']['scored']} rows of our own drawings", "bold"))
+    show_table(console, _side_by_side(console, one, default))
+    line((f"{default}: {protocols[default].meaning}", "dim"))
+    if others:
+        show_table(console, _other_protocols(console, one.results, others))
+        for name in others:
+            line((f"{name}: {protocols[name].meaning}", "dim"))
+
+
+def _next(console: Console, played: Sequence[Played], folder: str | None) -> None:
+    from rich.text import Text
+
+    from bench_datasets.samples import SAMPLE_MODELS
+
+    def line(*parts: Any) -> None:
+        console.print(Text.assemble(*parts), soft_wrap=True)
+
+    console.print()
+    line(("in percent; [low, high] is the 95 % bootstrap interval", "dim"))
+    line(("the models", "bold"))
     for model, words in SAMPLE_MODELS.items():
         line(f"  {model:10} ", (words, "dim"))
-    show_table(console, _side_by_side(console, results, default))
-    line((f"{default}: {protocols[default].meaning}", "dim"))
-    line(("in percent; [low, high] is the 95 % bootstrap interval", "dim"))
-    show_table(console, _other_protocols(console, results, others))
-    for name in others:
-        line((f"{name}: {protocols[name].meaning}", "dim"))
-    console.print()
     if folder is not None:
-        names = ", ".join(results)
-        line(f"wrote scores.parquet and result.json of {names}, each into its folder in {Path(folder)}")
-        line(f"wrote {Path(folder) / 'report.html'}: open it in a browser")
+        line(("written", "bold"))
+        for one in played:
+            line(f"  {one.written[-1]}: open it in a browser; the runs stand beside it")
     line(("next", "bold"))
-    some = next(iter(files.values()))
-    line(f"  bench-datasets score {BENCHMARK} --data sample --predictions {some}")
-    line(f"  bench-datasets check {BENCHMARK} --data sample --predictions {some}")
-    line(f"  bench-datasets info {BENCHMARK} --data sample")
+    some = next(iter(played[0].files.values()))
+    line(f"  bench-datasets score pbench --data sample --predictions {some}")
+    line(f"  bench-datasets check pbench --data sample --predictions {some}")
+    line("  bench-datasets info pbench --data sample")
     if folder is None:
         line("  bench-datasets demo --out demo")
     else:
-        first_two = " ".join(str(Path(folder) / name) for name in list(results)[:2])
+        first_two = " ".join(str(Path(folder) / "pbench" / name) for name in list(SAMPLE_MODELS)[:2])
         line(f"  bench-datasets compare {first_two}")
 
 
-def _side_by_side(console: Console, results: dict[str, dict[str, Result]], protocol: str) -> Any:
-    """Models beside one another, level by level, with intervals where the terminal has room for them."""
+def _side_by_side(console: Console, one: Played, protocol: str) -> Any:
+    """Models beside one another, number by number, with intervals where the terminal has room for them."""
     from rich.text import Text
 
     from bench_datasets.cli.tables import fitting, interval, new_table
     from bench_datasets.results_view import show
 
-    entry = get_benchmark(BENCHMARK)
-    runs = {model: mine[protocol] for model, mine in results.items()}
+    runs = {model: mine[protocol] for model, mine in one.results.items()}
+    headline = next(iter(runs.values())).headline
 
     def table(intervals: bool) -> Any:
-        made = new_table("Macro-F1", ["level", "n", *runs])
-        for level in (*entry.source.rows, "average"):
-            key = level if level == "average" else f"macro_f1/{level}"
+        made = new_table("", ["", "n", *runs])
+        for key in SHOWN[one.benchmark]:
             metrics = [run.metrics[key] for run in runs.values()]
-            cells = [Text(level), Text(str(metrics[0].n))]
+            cells = [Text(key), Text(str(metrics[0].n))]
             for metric in metrics:
                 bounds = f" {interval(metric, key):>14}" if intervals else ""
                 cells.append(Text.assemble(show(metric, key), (bounds, "dim")))
-            made.add_row(*cells, style="bold" if level == "average" else "")
+            made.add_row(*cells, style="bold" if key == headline else "")
         return made
 
     return fitting(console, [table(True), table(False)])

@@ -82,17 +82,19 @@ def test_check_goes_on_without_truth(run: Callable[..., Any], shared: Path, monk
 def test_demo(run: Callable[..., Any], tmp_path: Path) -> None:
     done = run("demo", "--out", tmp_path)
     assert done.exit_code == 0, done.stderr
-    assert pbench_sample_dir() in done.stdout
-    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(SAMPLE_MODELS)
-    for model in SAMPLE_MODELS:
-        result = Result.load(tmp_path / model)
-        again = bd.summarize("pbench", read_scores(tmp_path / model), draws=0)
-        assert again.metrics["average"].value == result.metrics["average"].value
-        line = next(line for line in done.stdout.splitlines() if line.startswith("average"))
-        assert f"{100 * result.metrics['average'].value:.2f}" in line
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["instancebench", "pbench", "pvsg"]
+    for benchmark, key in (("pbench", "average"), ("instancebench", "miou"), ("pvsg", "R@20/0.5")):
+        assert (tmp_path / benchmark / "report.html").stat().st_size > 10_000
+        for model in SAMPLE_MODELS:
+            result = Result.load(tmp_path / benchmark / model)
+            again = bd.summarize(benchmark, read_scores(tmp_path / benchmark / model), draws=0)
+            assert again.metrics[key].value == result.metrics[key].value
+            line = next(line for line in done.stdout.splitlines() if line.startswith(f"{key} "))
+            assert f"{100 * result.metrics[key].value:.2f}" in line
     found = json.loads(run("demo", "--json").stdout)
-    assert found["written"] == []
-    assert set(found["results"]["hasty"]) == {"released", "paper", "card"}
+    assert all(one["written"] == [] for one in found.values())
+    assert found["pbench"]["sample"] == pbench_sample_dir()
+    assert set(found["pbench"]["results"]["hasty"]) == {"released", "paper", "card"}
 
 
 def test_process(spawn: Callable[..., CompletedProcess[str]]) -> None:
