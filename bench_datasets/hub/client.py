@@ -33,6 +33,8 @@ _PASSING = frozenset({408, 429, 500, 502, 503, 504})
 _NO_ROOM = re.compile(r"storage|quota|limit|too large|exceed|payment|billing", re.IGNORECASE)
 _TOKEN = re.compile(r"\bhf_[A-Za-z0-9]{16,}|(?<=Bearer )\S+")
 _NETWORK = re.compile(r"connect|connection|timed? ?out|dns|error sending request|network", re.IGNORECASE)
+_STORE = re.compile(r"HTTP status \w+ error \((\d{3})")
+"""How the client of the store for large files, which has errors of its own, words an answer's status."""
 
 
 def endpoint() -> str:
@@ -98,16 +100,23 @@ def check_name(repo: str, what: str) -> str:
 
 def status_of(error: BaseException) -> int | None:
     """The HTTP status behind an error, if an answer is behind it."""
-    response = getattr(_root(error), "response", None)
-    return getattr(response, "status_code", None)
+    found = _root(error)
+    if of_the_store(found):
+        told = _STORE.search(str(found))
+        return int(told[1]) if told else None
+    return getattr(getattr(found, "response", None), "status_code", None)
 
 
 def unreachable(error: BaseException) -> bool:
     """Whether an error is of the way to the Hub: no connection, a dropped one, no answer in time."""
     found = _root(error)
-    if _of_the_way(found) and status_of(found) is None:
-        return True
-    return isinstance(found, RuntimeError) and bool(_NETWORK.search(str(found)))
+    return (_of_the_way(found) or of_the_store(found)) and status_of(found) is None
+
+
+def of_the_store(error: BaseException) -> bool:
+    """Whether an error is of the client of the store for large files, which tries again by itself."""
+    found = _root(error)
+    return isinstance(found, ConnectionError | TimeoutError | RuntimeError) and bool(_NETWORK.search(str(found)))
 
 
 def seconds_to_wait(error: BaseException, attempt: int) -> float | None:
@@ -120,7 +129,7 @@ def seconds_to_wait(error: BaseException, attempt: int) -> float | None:
     status = status_of(error)
     if status not in _PASSING and not unreachable(error):
         return None
-    if attempt >= ATTEMPTS or offline(error):
+    if attempt >= ATTEMPTS or offline(error) or of_the_store(error):
         return None
     asked = _retry_after(_root(error))
     if asked is not None:
@@ -163,6 +172,8 @@ def _words(error: BaseException, repo: str, kind: str, api: HfApi) -> str:
         return _absent(repo, kind, api)
     if status in (402, 413, 507) or (status == 403 and _NO_ROOM.search(said)):
         return f"{where}: the Hub has no room for it ({said}); free storage there, or publish under another name"
+    if status is not None and of_the_store(error):
+        return f"{where}: the Hub's store for large files refuses ({status}): no right to write there, or no room"
     if status == 403:
         return _forbidden(where, repo, said, api)
     if status == 429:

@@ -234,3 +234,20 @@ def test_offline_and_bad_cards(hub: Any, monkeypatch: pytest.MonkeyPatch) -> Non
     assert "refuses" in (text := refused({"README.md": "---\nlicense: [\n---\n"})) or "metadata" in text
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     assert "HF_HUB_OFFLINE" in refused({"a.txt": "a"})
+
+
+def test_the_store_for_large_files_has_words_of_its_own(hub: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    publish({"a.txt": "a"})
+
+    def store(text: str) -> str:
+        def fail(*args: object, **kwargs: object) -> None:
+            raise ConnectionError(text)
+
+        monkeypatch.setattr("huggingface_hub.HfApi.create_commit", fail)
+        return refused({"b.txt": "b"})
+
+    assert "can't be reached" in store(
+        "Network error: Request middleware error: error sending request for url (http://x)"
+    )
+    text = store("Network error: Request error: HTTP status client error (403 Forbidden), domain: http://x")
+    assert "store for large files refuses (403)" in text
