@@ -232,6 +232,19 @@ class MaskColumn:
         """`(n,) int64`, foreground pixels. Raises `MaskError` if a mask is unsound."""
         return self.validate().decoded.areas
 
+    def words(self) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+        """What content hashes are made of: of each mask the height, width, number of runs and runs, as uint32.
+
+        Returns:
+            All masks' words, and `(n + 1,) int64` where each mask's begin; little-endian, zero-length runs merged.
+
+        Raises:
+            MaskError: a mask is unsound.
+        """
+        sizes = 3 + self.validate().decoded.ends.number
+        begin = np.concatenate([[0], np.cumsum(sizes)])
+        return get_engine().words(self, begin[:-1]), begin
+
     def boxes(self) -> NDArray[np.int64]:
         """Each mask's bounding box, `(n, 4) int64`: x, y, width, height in pixels; all 0 for an empty mask.
 

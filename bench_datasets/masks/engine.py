@@ -42,6 +42,9 @@ class Engine(Protocol):
     def decode(self, column: MaskColumn) -> Decoded:
         """Read and validate every mask, once."""
 
+    def words(self, column: MaskColumn, begin: Offsets) -> NDArray[np.uint32]:
+        """Each mask's height, width, number of runs and runs, from `begin` `(n,)` on, one behind the other."""
+
     def pair_overlaps(self, a: MaskColumn, b: MaskColumn) -> tuple[Offsets, Offsets, Offsets]:
         """Shared pixels of aligned masks and the areas of both, each `(n,) int64`; validates what it reads."""
 

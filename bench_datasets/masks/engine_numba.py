@@ -77,6 +77,18 @@ class NumbaEngine:
         found = Ends(ends, offsets[:-1] - offsets[0], count)
         return Decoded(status, irregular, given_ends=found, measured=Measured(area, corners))
 
+    def words(self, column: MaskColumn, begin: Offsets) -> NDArray[np.uint32]:
+        """Straight from the ends."""
+        masks, place = column.decoded.ends, _ints(begin)
+        heights, widths = _ints(column.heights), _ints(column.widths)
+        words = np.empty(int(masks.number.sum()) + 3 * len(column), np.uint32)
+
+        def work(first: int, last: int) -> None:
+            kernels.words(*masks, heights, widths, place, first, last, words)
+
+        self._share(len(column), masks.number, work)
+        return words.astype("<u4", copy=False)
+
     def pair_overlaps(self, a: MaskColumn, b: MaskColumn) -> tuple[Offsets, Offsets, Offsets]:
         """Masks that nobody has read yet are read, measured and intersected in one go, pair by pair."""
         shared, of_a, of_b = (np.zeros(len(a), np.int64) for _ in range(3))

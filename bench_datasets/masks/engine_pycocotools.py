@@ -40,6 +40,16 @@ class PycocotoolsEngine:
         column.blame(status)
         return Decoded(status, irregular, given_runs=runs)
 
+    def words(self, column: MaskColumn, begin: Offsets) -> NDArray[np.uint32]:
+        """The runs into what the heads leave free."""
+        lengths, offsets = column.runs
+        words = np.empty(len(lengths) + 3 * len(column), "<u4")
+        words[begin], words[begin + 1], words[begin + 2] = column.heights, column.widths, np.diff(offsets)
+        of_runs = np.ones(len(words), np.bool_)
+        of_runs[begin] = of_runs[begin + 1] = of_runs[begin + 2] = False
+        words[of_runs] = lengths
+        return words
+
     def pair_overlaps(self, a: MaskColumn, b: MaskColumn) -> tuple[Offsets, Offsets, Offsets]:
         """One call a pair, since aligned masks are of different images; a bounded number of bytes at a time."""
         shared, left, right = (np.zeros(len(a), np.int64) for _ in range(3))

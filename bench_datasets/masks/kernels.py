@@ -182,6 +182,21 @@ def decode(data, offsets, pixels, heights, first, last, ends, count, status, irr
         box[r, 3] = bottom
 
 
+@_kernel(_I32, _I64, _I64, _I64, _I64, _I64, _N, _N, types.uint32[::1])
+def words(ends, begin, count, heights, widths, place, first, last, out):
+    """Masks first to last as words: height, width, number of runs, runs."""
+    for r in range(first, last):
+        at = place[r]
+        out[at] = heights[r]
+        out[at + 1] = widths[r]
+        out[at + 2] = count[r]
+        before = 0
+        for k in range(count[r]):
+            end = ends[begin[r] + k]
+            out[at + 3 + k] = end - before
+            before = end
+
+
 @_kernel(_U8, _I64, _U8, _I64, _I64, _N, _N, _OUT64, _OUT64, _OUT64, _OUT8)
 def pairs(a, a_offsets, b, b_offsets, pixels, first, last, shared, a_area, b_area, status):
     """Read, measure and intersect aligned masks in one go; nothing of them is kept."""

@@ -24,16 +24,9 @@ def row_hashes(labels: Sequence[Mapping[str, Any]], masks: MaskColumn, groups: N
         masks: the rows' masks, all sound.
         groups: `(n + 1,) int64`, where each row's masks begin.
     """
-    lengths, offsets = masks.runs
-    counts = np.diff(offsets)
-    begin = offsets[:-1] + 3 * np.arange(len(masks))
-    words = np.empty(len(lengths) + 3 * len(masks), "<u4")
-    words[begin], words[begin + 1], words[begin + 2] = masks.heights, masks.widths, counts
-    of_runs = np.ones(len(words), np.bool_)
-    of_runs[begin] = of_runs[begin + 1] = of_runs[begin + 2] = False
-    words[of_runs] = lengths
-    bounds = np.concatenate([begin, [len(words)]])[groups] * 4
-    data = memoryview(words.tobytes())
+    words, begin = masks.words()
+    bounds = begin[groups] * 4
+    data = words.view(np.uint8).data
     result = []
     for row, fields in enumerate(labels):
         digest = hashlib.sha256(canonical_json(fields))
