@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,9 @@ from bench_datasets.masks.engine import Engine
 from .slow_masks import coco_encode, fill, messy, random_mask, read_runs, write_runs, write_varint
 
 BINARY = pa.struct([("size", pa.list_(pa.int64(), 2)), ("counts", pa.binary())])
+
+STRINGS = 1_000_000 if os.environ.get("BENCH_DATASETS_NIGHTLY") else 50_000
+"""Random and mutated strings that are held against the slow reader."""
 
 
 def column_of(masks: list[tuple[int, int, bytes]]) -> MaskColumn:
@@ -70,7 +74,7 @@ def test_agrees_with_the_slow_reader(engine: Engine) -> None:
     generator = np.random.default_rng(7)
     alphabet = bytes(range(48, 112))
     strings: list[tuple[int, int, bytes]] = []
-    while len(strings) < 50_000:
+    while len(strings) < STRINGS:
         h, w = (int(side) for side in generator.integers(1, 7, size=2))
         mask = random_mask(generator, h, w)
         spelled = coco_encode(mask) if generator.random() < 0.5 else messy(generator, mask)
