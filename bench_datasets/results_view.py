@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 
 COUNTS = frozenset({"il_tp", "il_tn", "il_fp", "il_fn"})
+FEW = 30
+"""Fewer cases than that make an interval that is to be taken with care."""
+
 MEANS = frozenset({"duplicates", "count_error", "drift", "nci", "delta_nci", "spearman"})
 SLICE_METRICS = ("macro_f1", "accuracy", "giou", "mask_redundancy_rate", "duplicates", "collapse", "count_error")
 
@@ -34,6 +37,8 @@ def verdict(result: Result) -> list[str]:
     rows = result.dataset["rows"]
     of = "an unknown number" if rows["expected"] is None else f"{rows['expected']:,}"
     lines = [f"{rows['scored']:,} of {of} rows scored" + (" (partial run)" if result.partial else "")]
+    if result.partial:
+        lines.append(_trust(result))
     against = result.comparable_to
     lines.append(
         f"comparable to published numbers: {against}"
@@ -44,6 +49,20 @@ def verdict(result: Result) -> list[str]:
     if missing:
         lines.append(f"{missing:,} rows without prediction counted as empty answers")
     return lines
+
+
+def _trust(result: Result) -> str:
+    """How much a partial run says of the whole."""
+    metric = result.metrics.get(result.headline or "")
+    if metric is None or metric.ci95 is None or metric.n == 0:
+        return "how far to trust it: these rows alone; there is no interval to say how far off the whole may be"
+    width = metric.ci95[1] - metric.ci95[0]
+    width = width if (result.headline or "").split("/")[0] in MEANS else 100 * width
+    few = "; fewer than 30, so the interval is too narrow if anything" if metric.n < FEW else ""
+    return (
+        f"how far to trust it: n = {metric.n:,}, an interval {width:.2f} wide (four times the rows halve it){few};"
+        " it speaks for rows like these"
+    )
 
 
 def _why(result: Result) -> str:

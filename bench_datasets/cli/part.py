@@ -50,12 +50,14 @@ class Part:
         level: the level that all of them are of, or None.
         everything: the names of all rows of the source.
         scope: the names of all rows of the level; `everything` where there is none.
+        named: what predictions for rows of the source may be called, where that is not one of the names above.
     """
 
     rows: Dataset
     level: str | None
     everything: _RowNames
     scope: _RowNames
+    named: set[str]
 
 
 def take(
@@ -76,12 +78,14 @@ def take(
     columns = truth.column_names or list(truth.features or ())
     labels = truth.select_columns([name for name in metric.LABEL_COLUMNS if name in columns])
     everything, scope, taken = _RowNames(), _RowNames(), Counter[tuple[Any, ...]]()
+    named: set[str] = set()
     chosen: list[int] = []
     tables: list[pa.Table] = []
     first = 0
     for table in labels.with_format("arrow").iter(batch_size=_BATCH):
         keys, ids, levels = _row_names(table, metric, columns)
         everything.add(keys, ids, levels)
+        named.update(_named_by_predictions(table, keys))
         values = [table.column(name).to_pylist() for name in by]
         kept = []
         for row, value in enumerate(zip(*values, strict=True) if by else [()] * len(keys)):
@@ -104,7 +108,7 @@ def take(
         rows = Dataset(pa.concat_tables(tables).combine_chunks(), info=info, split=truth.split)
     else:
         rows = labels.select(chosen)
-    return Part(rows, level, everything, scope)
+    return Part(rows, level, everything, scope, named)
 
 
 def _row_names(table: pa.Table, metric: ModuleType, columns: Sequence[str]) -> tuple[list[str], list[int], list[str]]:
@@ -115,6 +119,37 @@ def _row_names(table: pa.Table, metric: ModuleType, columns: Sequence[str]) -> t
         return found
     keys = table.column("key").to_pylist()
     return keys, [-1] * len(keys), [""] * len(keys)
+
+
+def _named_by_predictions(table: pa.Table, keys: list[str]) -> Iterable[str]:
+    """What predictions for these rows are called: InstanceBench's after expressions, others after keys."""
+    if "expressions" not in table.column_names:
+        return keys
+    return (str(item["expression_id"]) for row in table.column("expressions").to_pylist() for item in row or ())
+
+
+def mark_strangers(predictions: Dataset, part: Part) -> Dataset:
+    """The predictions, those that name nothing in the whole source with the fault `unknown_row`.
+
+    For benchmarks whose predictions bear names that mean the same in every part; see `restrict` for the other.
+    """
+    column = "expression_id" if "expression_id" in predictions.column_names else "key"
+    names = predictions.select_columns([column]).with_format("arrow")[:].column(column).to_pylist()
+    strange = {row for row, name in enumerate(names) if name is not None and name not in part.named}
+    if not strange:
+        return predictions
+
+    def mark(row: dict[str, Any], index: int) -> dict[str, Any]:
+        if index not in strange:
+            return {"pred_faults": row["pred_faults"]}
+        fault = {"code": "unknown_row", "text": f"nothing in the truth is called {names[index]!r}"}
+        return {"pred_faults": [*(row["pred_faults"] or []), fault]}
+
+    columns = ["pred_faults"]
+    faults = predictions.select_columns(columns).map(mark, with_indices=True, load_from_cache_file=False)
+    return predictions.remove_columns(columns).add_column(
+        "pred_faults", faults["pred_faults"][:], feature=predictions.features["pred_faults"]
+    )
 
 
 def restrict(predictions: Dataset, part: Part) -> Dataset:

@@ -151,7 +151,7 @@ def part_of(
         stream: whether to stream the truth.
     """
     from bench_datasets.builders import open_truth
-    from bench_datasets.cli.part import restrict, take
+    from bench_datasets.cli.part import mark_strangers, restrict, take
 
     truth = open_truth(benchmark, data, split=split, streaming=stream)
     if level is None and limit is None:
@@ -163,7 +163,7 @@ def part_of(
             choices.one_of(column, names, "--by")
     part = take(truth, metric, level=level, limit=limit, by=by if limit else ())
     # Where predictions bear the rows' own names, those for rows that were not taken are told apart by the pairing.
-    return part.rows, restrict(answers, part) if hasattr(metric, "row_names") else answers
+    return part.rows, restrict(answers, part) if hasattr(metric, "row_names") else mark_strangers(answers, part)
 
 
 def _slices(benchmark: str, by: Sequence[str], *, limited: bool) -> list[str]:
