@@ -240,8 +240,7 @@ def results_card(text: str | None, repo: str, runs: list[Run]) -> str:
     where = f"{repo}: README.md"
     begin, end = marks(repo)
     if not (text or "").strip():
-        title = f"Results: {repo.split('/')[1]}"
-        body, metadata = render("results_card.md", title=title, begin=begin, section=section, end=end), {}
+        body, metadata = render("results_card.md", repo=repo, begin=begin, section=section, end=end), {}
     else:
         metadata = _metadata(str(text), where)
         body = with_section(_FRONT.sub("", str(text), count=1), section, repo, where=where).lstrip("\r\n")
