@@ -1,12 +1,13 @@
 # make demo   sets up .venv, scores the built-in sample and shows the result
 # make test   sets up .venv and runs the test suite
-# make check  ruff and mypy
+# make check  ruff, mypy and the documentation, warnings being errors
+# make docs   builds the documentation into build/site
 
 PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 
-.PHONY: demo test check bench clean
+.PHONY: demo test check docs bench clean
 
 demo: $(VENV)/.installed
 	$(BIN)/bench-datasets demo --out demo
@@ -18,6 +19,10 @@ check: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(MAKE) docs
+
+docs: $(VENV)/.installed-dev
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
 
 bench: $(VENV)/.installed-dev
 	$(BIN)/python scripts/benchmark.py
@@ -33,5 +38,5 @@ $(VENV)/.installed: pyproject.toml | $(BIN)/python
 	touch $@
 
 $(VENV)/.installed-dev: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,docs]'
 	touch $@ $(VENV)/.installed

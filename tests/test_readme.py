@@ -1,182 +1,166 @@
-"""The README is true: its blocks run, in order, somewhere else; its tables are the code's own."""
+"""The README is true: its blocks run, in order, somewhere else; what it says of the code is the code's own."""
 
 from __future__ import annotations
 
+import json
 import os
+import pickle
 import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
 import bench_datasets as bd
+from bench_datasets import samples
 from bench_datasets.benchmarks import BENCHMARKS
-from bench_datasets.faults import FAULTS
-from bench_datasets.samples import pbench_sample_dir
 
-ROOT = Path(__file__).resolve().parents[1]
-TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
+from .blocks import ROOT, blocks, environment, run
+
+README = ROOT / "README.md"
+TEXT = README.read_text(encoding="utf-8")
 NOT_RUN = ("make demo", "pip install")
 """Blocks that fetch packages begin so."""
 
 
-class Block(NamedTuple):
-    """A fenced block: its line in the README, its language and its text."""
-
-    line: int
-    language: str
-    text: str
-
-
-def blocks() -> list[Block]:
-    found = re.finditer(r"^```(\w*)\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
-    return [Block(TEXT[: m.start()].count("\n") + 2, m[1], m[2]) for m in found]
-
-
-def section(title: str) -> str:
-    return re.split(r"^## ", TEXT.split(f"\n## {title}\n")[1], flags=re.MULTILINE)[0]
-
-
-def table(title: str) -> list[list[str]]:
-    """The cells of a section's table, without its head."""
-    lines = [line for line in section(title).splitlines() if line.startswith("|")]
-    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
-
-
-def codes(cell: str) -> list[str]:
-    return re.findall(r"`([^`\n]+)`", re.sub(r"^```.*?^```$", "", cell, flags=re.MULTILINE | re.DOTALL))
-
-
-@pytest.fixture
-def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
-    """An environment in which the commands of this very package are found, from any folder."""
-    if shutil.which("bash") is None:
-        pytest.skip("bash is absent")
-    place = tmp_path / "bin"
-    place.mkdir()
-    for name, arguments in (("bench-datasets", "-m bench_datasets"), ("python", "")):
-        file = place / name
-        file.write_text(f'#!/bin/sh\nexec "{sys.executable}" {arguments} "$@"\n')
-        file.chmod(0o755)
-    paths = {
-        "PATH": os.pathsep.join([str(place), os.environ.get("PATH", "")]),
-        "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]),
+def small_refcoco(folder: Path) -> None:
+    """RefCOCO's two files, with one image, two dogs and two refs."""
+    square = {"image_id": 1, "category_id": 18, "iscrowd": 0}
+    corners = ([2, 2, 12, 2, 12, 12, 2, 12], [20, 2, 30, 2, 30, 12, 20, 12])
+    instances = {
+        "images": [{"id": 1, "file_name": "1.jpg", "height": 30, "width": 40}],
+        "categories": [{"id": 18, "name": "dog"}],
+        "annotations": [{**square, "id": k + 1, "segmentation": [c]} for k, c in enumerate(corners)],
     }
-    return {**os.environ, **paths}
+    refs = [
+        {
+            "ref_id": k, "ann_id": k, "image_id": 1, "category_id": 18, "split": "val", "file_name": "1.jpg",
+            "sentences": [{"sent_id": k, "sent": f"the {word} dog"}, {"sent_id": k + 9, "sent": f"dog, {word}"}],
+        }
+        for k, word in ((1, "left"), (2, "right"))
+    ]  # fmt: skip
+    (folder / "instances.json").write_text(json.dumps(instances))
+    (folder / "refs(unc).p").write_bytes(pickle.dumps(refs, protocol=2))
 
 
-def test_blocks_run_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shell: dict[str, str]) -> None:
+@pytest.fixture(scope="module")
+def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    """Variables that name a Hub of one's own, and a user who may write there."""
+    root = tmp_path_factory.mktemp("hub")
+    command = [sys.executable, str(ROOT / "tests" / "hub" / "localhub.py"), "--root", str(root), "--port", "0"]
+    with subprocess.Popen([*command, "--user=alice=hf_alice:acme"], stderr=subprocess.PIPE, text=True) as server:
+        assert server.stderr is not None
+        found = re.search(r"http://127\.0\.0\.1:\d+", server.stderr.readline())
+        assert found is not None
+        yield {
+            "HF_ENDPOINT": found[0], "HF_TOKEN": "hf_alice", "HF_HUB_OFFLINE": "0", "HF_HUB_DISABLE_XET": "1",
+        }  # fmt: skip
+        server.terminate()
+
+
+def test_blocks_run_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hub: dict[str, str]) -> None:
     folder = tmp_path / "elsewhere"
     folder.mkdir()
     monkeypatch.chdir(folder)
-    # What would come from the Hub comes from the sample, which has the same layout.
-    monkeypatch.setenv("BENCH_DATASETS_PBENCH", pbench_sample_dir())
-    names: dict[str, Any] = {"__name__": "readme"}
-    ran = 0
-    for block in blocks():
-        if block.language == "python":
-            text = block.text.replace('"tiiuae/PBench"', repr(pbench_sample_dir()))
-            exec(compile("\n" * (block.line - 1) + text, "README.md", "exec"), names)
-        elif block.language == "bash" and not block.text.startswith(NOT_RUN):
-            done = subprocess.run(
-                ["bash", "-euo", "pipefail", "-c", block.text], env=shell, capture_output=True, text=True, check=False
-            )
-            assert done.returncode == 0, f"README.md:{block.line}\n{done.stdout}\n{done.stderr}"
-        else:
-            continue
-        ran += 1
-    assert ran >= 10
-    for made in ("run/scores.parquet", "run/result.json", "row.png"):
-        assert (folder / made).is_file(), made
-    for written in ("out.parquet", "arrays", "pictures"):
-        (row,) = bd.read_predictions("pbench", folder / written)
-        assert (row["id"], row["key"])[written != "out.parquet"] in (7, "level_0/7")
-        assert row["pred_faults"] == []
-        assert row["pred_masks"]
-    assert bd.Result.load(folder / "run").metrics["average"].value == bd.summarize("pbench", _sample()).metrics[
-        "average"
-    ].value  # fmt: skip
+    shutil.copy(samples.pbench_sample_predictions("careful"), "out.jsonl")
+    shutil.copytree(samples.pvsg_sample_dir(), "PVSG")
+    shutil.copytree(samples.pvsg_sample_predictions("careful", "research"), "work_dirs/test")
+    small_refcoco(folder)
+    shell = environment(tmp_path / "bin")
+    chosen = [block for block in blocks(README) if not block.text.startswith(NOT_RUN)]
+    headings = re.findall(r"^## (.+)$", TEXT, re.MULTILINE)[:5]
+    assert [block.language for block in chosen] == ["bash", "python", "bash", "bash", "bash", "bibtex"]
+    assert len(headings) == 5
+
+    run(chosen[:2], shell, folder)
+    result = bd.Result.load("run")
+    assert result.metrics["average"].value == pytest.approx(0.8589, abs=1e-4)
+
+    lines = chosen[2].text.splitlines(keepends=True)
+    run([chosen[2]._replace(text="".join(lines[:2]))], shell, folder)
+    manifest = [json.loads(line) for line in Path("data/test.jsonl").read_text().splitlines()]
+    with open("answers.jsonl", "w") as file:
+        for one in manifest:
+            target = next(c for c in one["candidates"] if c["instance_id"] == one["target"])
+            for expression in one["expressions"]:
+                answer = {"expression_id": expression["expression_id"], "mask": target["segmentation"]}
+                answer["size"] = [one["height"], one["width"]]
+                file.write(json.dumps(answer) + "\n")
+    run([chosen[2]._replace(text="".join(lines[2:]))], shell, folder)
+    assert bd.Result.load("instance_run").metrics["miou"].value == 1.0
+
+    run([chosen[3]], shell, folder)
+    assert bd.Result.load("pvsg_run").metrics["R@20/0.5"].value == pytest.approx(0.7857, abs=1e-4)
+
+    other = samples.pbench_sample_predictions("hasty")
+    score = f"bench-datasets score pbench --data sample --predictions '{other}' --out other_run\n"
+    run([chosen[4]._replace(text=score)], shell, folder)
+    swaps = {"ORG/MODEL": "acme/model", "ORG/RESULTS": "acme/results"}
+    _make_model(hub)
+    run([chosen[4]], {**shell, **hub}, folder, swaps)
+    assert Path("report.html").stat().st_size > 10_000
 
 
-def _sample() -> Any:
-    from datasets import load_dataset
-
-    from bench_datasets.samples import pbench_sample_predictions
-
-    truth = load_dataset("pbench", "sample", split="test")
-    return bd.score("pbench", truth, bd.read_predictions("pbench", pbench_sample_predictions("careful")))
+def _make_model(hub: dict[str, str]) -> None:
+    code = "import huggingface_hub; huggingface_hub.create_repo('acme/model')"
+    subprocess.run([sys.executable, "-c", code], env={**os.environ, **hub}, check=True)
 
 
 def test_what_is_not_run_fetches_packages() -> None:
-    left_out = [b.text for b in blocks() if b.language == "bash" and b.text.startswith(NOT_RUN)]
+    left_out = [b.text for b in blocks(README) if b.language == "bash" and b.text.startswith(NOT_RUN)]
     assert len(left_out) == 2
     targets = re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
-    assert set(re.findall(r"make (\w+)", TEXT)) <= set(targets)
+    named = {a or b for a, b in re.findall(r"^make (\w+)|`make (\w+)`", TEXT, re.MULTILINE)}
+    assert {"demo", "test", "docs"} <= named <= set(targets)
     extras = re.findall(r"\.\[(\w+)\]", TEXT)
     assert all(re.search(rf"^{name} = \[", (ROOT / "pyproject.toml").read_text(), re.MULTILINE) for name in extras)
 
 
-@pytest.mark.parametrize("block", [b for b in blocks() if b.language == "json"], ids=lambda block: f"line {block.line}")
-def test_formats_are_read(block: Block, tmp_path: Path) -> None:
-    name = "out.json" if block.text.startswith("[") else "out.jsonl"
-    (tmp_path / name).write_text(block.text, encoding="utf-8")
-    found = bd.read_predictions("pbench", tmp_path / name)
-    assert len(found) == block.text.count("\n")
-    assert [row["pred_faults"] for row in found] == [[]] * len(found)
-    assert found[0]["pred_masks"][0] == {"size": [2, 3], "counts": "15"}
-
-
-def test_every_format_is_named() -> None:
-    from bench_datasets.predictions.pbench import READERS
-
-    assert set(READERS) <= set(codes(section("Predictions")))
-
-
-def test_protocols() -> None:
-    protocols = BENCHMARKS["pbench"].metric_module().PROTOCOLS
-    rows = table("Protocols")
-    assert [codes(row[0])[0] for row in rows] == list(protocols)
-    for row, protocol in zip(rows, protocols.values(), strict=True):
-        assert row[3] == (f"the {protocol.comparable_to}" if protocol.comparable_to else "nothing published")
-        assert ("left out" in row[2]) == (protocol.without_truth == "left_out")
-        assert ("non-maximum" in row[1] or row[1] == "the same") == (protocol.nms is not None)
-
-
-def test_faults() -> None:
-    rows = {codes(row[0])[0]: row for row in table("Faults")}
-    assert list(rows) == [code for code, kind in FAULTS.items() if kind.where in ("predictions", "pbench truth")]
-    assert {code: row[2] for code, row in rows.items()} == {code: FAULTS[code].default for code in rows}
-    for code, row in rows.items():
-        assert FAULTS[code].where.split()[-1] in row[1]
-
-
-def test_metric_keys() -> None:
-    named = {code for row in table("Metrics") for code in codes(row[0])}
-    made: set[str] = set()
-    for protocol in BENCHMARKS["pbench"].protocols:
-        from datasets import load_dataset
-
-        truth = load_dataset("pbench", "sample", split="test")
-        nothing = bd.read_predictions("pbench", truth.select_columns(["key", "masks"]))
-        metrics = bd.summarize("pbench", bd.score("pbench", truth, nothing, protocol), draws=0).metrics
-        made |= {key.partition("/")[0] for key in metrics}
-    assert named == made
-
-
-def test_numbers_of_rows() -> None:
+def test_comparable_to_is_the_codes() -> None:
+    rows = [line for line in TEXT.split("## What is the same")[1].split("## ")[0].splitlines() if line.startswith("| ")]
+    for name, title in (("pbench", "PBench"), ("instancebench", "InstanceBench"), ("pvsg", "PVSG")):
+        (row,) = [row for row in rows if row.startswith(f"| {title}")]
+        published, ours = row.split("|")[2:4]
+        for protocol in BENCHMARKS[name].metric_module().PROTOCOLS.values():
+            if protocol.comparable_to is None:
+                assert f"`{protocol.name}`" in ours
+            elif name == "pvsg" and protocol.weak:
+                assert f"`{protocol.name}`: to its 0.1 column" in published
+            else:
+                assert protocol.comparable_to in published
     assert f"all {sum(BENCHMARKS['pbench'].source.rows.values()):,} rows" in TEXT
+    assert f"test set of {BENCHMARKS['instancebench'].source.rows['test']:,}" in TEXT
 
 
-def test_citation_is_the_benchmarks_own() -> None:
-    (block,) = [b.text for b in blocks() if b.language == "bibtex"]
-    assert block.strip() == BENCHMARKS["pbench"].citation
+def test_citations_are_the_benchmarks_own() -> None:
+    (block,) = [b.text for b in blocks(README) if b.language == "bibtex"]
+    assert block.strip().splitlines() == [entry.citation for entry in BENCHMARKS.own.values()]
 
 
-def test_lines_are_short_and_links_are_few() -> None:
+def test_links_lead_somewhere() -> None:
+    for link in re.findall(r"\]\(([^)]+)\)", TEXT):
+        if link.startswith("http"):
+            assert link.split("/")[2] == "huggingface.co"
+            continue
+        file, _, anchor = link.partition("#")
+        assert (ROOT / file).is_file(), link
+        titles = re.findall(r"^#+ (.+)$", (ROOT / file).read_text(encoding="utf-8"), re.MULTILINE) if anchor else []
+        slugs = [re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles]
+        assert not anchor or anchor in slugs, link
+
+
+def test_the_picture_is_small() -> None:
+    (picture,) = re.findall(r"!\[[^]]+\]\(([^)]+)\)", TEXT)
+    data: Any = (ROOT / picture).read_bytes()
+    assert data[:8] == b"\x89PNG\r\n\x1a\n"
+    assert len(data) < 200_000
+
+
+def test_it_is_short() -> None:
     for number, line in enumerate(TEXT.splitlines(), 1):
-        assert len(line) <= 120 or line.startswith(("|", "{", "[")), f"line {number}: {len(line)} characters"
-    assert not re.findall(r"!\[", TEXT)
-    assert {link.split("/")[2] for link in re.findall(r"https?://[^\s)]+", TEXT)} == {"huggingface.co"}
+        assert len(line) <= 125 or line.startswith(("|", "@")), f"line {number}: {len(line)} characters"
+    assert len(TEXT.splitlines()) < 170
