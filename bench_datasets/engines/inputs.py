@@ -13,12 +13,16 @@ from numpy.typing import NDArray
 
 from bench_datasets import __version__
 from bench_datasets.engines.content import ContentHash, table_row_bytes
+from bench_datasets.faults import FAULTS
 from bench_datasets.metrics.hashes import canonical_json
 from bench_datasets.metrics.masklists import parts
 from bench_datasets.metrics.planning import Plan, rows_at_a_time
 
 PART_UNITS, PART_BYTES = 1024, 1 << 22
 """Score rows of an internal part, and bytes of truth and predictions, at most: what is lost when a run is killed."""
+
+
+STOPS = {code: kind.default == "stop" for code, kind in FAULTS.items()}
 
 
 @dataclass(frozen=True)
@@ -28,10 +32,12 @@ class Inputs:
     Attributes:
         sha256: over truth, predictions, pairing, protocol and choices; parts of other inputs don't belong together.
         weight: `(u,) int64`, bytes of truth and predictions of each unit.
+        doubtful: `(u,) bool`, units whose truth bears a fault that may end the scoring; they are best scored first.
     """
 
     sha256: str
     weight: NDArray[np.int64]
+    doubtful: NDArray[np.bool_]
 
 
 def look_over(plan: Plan) -> Inputs:
@@ -39,11 +45,12 @@ def look_over(plan: Plan) -> Inputs:
 
     The hash depends on the content alone: streamed or not, from whatever format, in whatever chunks.
     """
-    truth, sizes = ContentHash(), []
+    truth, sizes, doubtful = ContentHash(), [np.zeros(0, np.int64)], [np.zeros(0, np.bool_)]
     for table in _lots(plan.labels):
         truth.add(table)
         sizes.append(table_row_bytes(table))
-    weight = np.concatenate([np.zeros(0, np.int64), *sizes])[plan.units.truth]
+        doubtful.append(_doubtful(table))
+    weight = np.concatenate(sizes)[plan.units.truth]
     units = plan.units
     used = np.flatnonzero(units.answers >= 0)
     place, answers, each = units.answers[used], ContentHash(), [np.zeros(0, np.int64)]
@@ -59,7 +66,16 @@ def look_over(plan: Plan) -> Inputs:
     digest.update(canonical_json([truth.hexdigest(), answers.hexdigest(), sorted(units.columns.items())]))
     for values in (units.truth, units.begin, (units.answers >= 0), units.twice):
         digest.update(values.astype("<i8").tobytes())
-    return Inputs(digest.hexdigest(), weight + total[units.begin[1:]] - total[units.begin[:-1]])
+    weight += total[units.begin[1:]] - total[units.begin[:-1]]
+    return Inputs(digest.hexdigest(), weight, np.concatenate(doubtful)[units.truth])
+
+
+def _doubtful(table: pa.Table) -> NDArray[np.bool_]:
+    """`(n,) bool`, truth rows with a fault that ends the scoring by default."""
+    if "faults" not in table.column_names:
+        return np.zeros(len(table), np.bool_)
+    codes = table["faults"].to_pylist()
+    return np.array([any(STOPS.get(code, False) for code in row or ()) for row in codes], np.bool_)
 
 
 def _lots(data: Dataset, rows: NDArray[np.int64] | None = None) -> Iterator[pa.Table]:

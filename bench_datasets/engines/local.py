@@ -99,6 +99,7 @@ def _score(plan: Plan, units: Sequence[int], inputs: Inputs, place: Path, num_pr
     manifest = Manifest(plan.benchmark, 0, len(pieces), inputs.sha256, plan.record, len(units))
     task = _Task(plan, pieces, manifest, place)
     missing = [index for index in range(len(pieces)) if not _usable(place, replace(manifest, index=index))]
+    missing.sort(key=lambda index: not inputs.doubtful[pieces[index]].any())  # an error comes soon or not at all
     already = len(units) - sum(len(pieces[index]) for index in missing)
     with Progress(len(units), already, len(pieces), len(pieces) - len(missing)) as progress:
         for index in in_processes(task, missing, num_proc, plan.options.threads):
