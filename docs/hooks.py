@@ -56,7 +56,7 @@ def columns(benchmark: str) -> Iterator[str]:
 def source(benchmark: str) -> Iterator[str]:
     """Where a benchmark's rows are from."""
     found = get(benchmark).source
-    yield from table("", "")
+    yield from table("what", "where")
     yield row("default source", f"`{found.repo}`, revision `{found.revision}`" if found.repo else "none is public")
     yield row("environment variable", f"`{found.env}`")
     yield row("published rows", ", ".join(f"{part} {rows:,}" for part, rows in found.rows.items()))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -12,6 +13,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from typer.testing import CliRunner
+
+from bench_datasets.cli import app
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -54,7 +58,12 @@ def environment(place: Path) -> dict[str, str]:
 
 
 def run(
-    chosen: Sequence[Block], shell: Mapping[str, str], folder: Path, swaps: Mapping[str, str] | None = None
+    chosen: Sequence[Block],
+    shell: Mapping[str, str],
+    folder: Path,
+    swaps: Mapping[str, str] | None = None,
+    *,
+    here: bool = False,
 ) -> dict[str, Any]:
     """Run the blocks in Python and bash one after another; the caller stands in `folder`.
 
@@ -63,6 +72,7 @@ def run(
         shell: variables for bash.
         folder: where bash starts.
         swaps: texts that stand for what is not here, and what takes their place.
+        here: run lines of `bench-datasets` in this process, which is sooner, and no bash.
 
     Returns:
         The names that Python's blocks leave behind.
@@ -74,6 +84,12 @@ def run(
             text = text.replace(old, new)
         if block.language == "python":
             exec(compile("\n" * (block.line - 1) + text, block.page, "exec"), names)
+        elif block.language == "bash" and here:
+            for line in text.splitlines():
+                program, *words = shlex.split(line)
+                assert program == "bench-datasets", f"{block}: {line}"
+                result = CliRunner().invoke(app, words)
+                assert result.exit_code == 0, f"{block}: {line}\n{result.output}"
         elif block.language == "bash":
             done = subprocess.run(
                 ["bash", "-euo", "pipefail", "-c", text],
