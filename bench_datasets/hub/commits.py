@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 __all__ = ["Change", "CommitResult", "Content", "Files", "Head", "Plan", "commit", "repo_url"]
 
 _TEXT_LIMIT = 1 << 20
-_SHOWN = 80
-"""Bytes of a text that is compared line by line, and lines of a difference that are shown."""
+_SHOWN = 40
+"""Bytes of a text that is compared line by line, and lines of a difference in data that are shown."""
 
 
 Files: TypeAlias = Mapping[str, Content] | Callable[[Head], Mapping[str, Content]]
@@ -71,8 +71,9 @@ class Plan:
             lines.append(f"  {change.action} {change.path} ({change.size:,} bytes)")
         for change in self.changes:
             diff = [] if change.diff is None else change.diff.splitlines()
-            more = [f"... {len(diff) - _SHOWN:,} more lines"] if len(diff) > _SHOWN else []
-            lines += ["", *diff[:_SHOWN], *more] if diff else []
+            shown = len(diff) if change.path.endswith((".md", ".yaml")) else _SHOWN  # what people read, in full
+            more = [f"... {len(diff) - shown:,} more lines"] if len(diff) > shown else []
+            lines += ["", *diff[:shown], *more] if diff else []
         return "\n".join(lines if self.changes else [*lines, "  nothing: all of it is there"])
 
 

@@ -190,8 +190,7 @@ def test_dry_run_writes_nothing(hub: Any) -> None:
     plan = publish_dataset("instancebench", "acme/dry", data="sample", dry_run=True)
     assert plan.parent is None
     assert {change.path for change in plan.changes} >= {"README.md", "eval.yaml", "default/test-00000-of-00001.parquet"}
-    assert "+# InstanceBench" in {change.path: change.diff for change in plan.changes}["README.md"]
-    assert "more lines" in str(plan)
+    assert "+# InstanceBench" in str(plan)
     assert not hub.api().repo_exists("acme/dry", repo_type="dataset")
     assert not [one for one in hub.requests() if one["method"] in ("POST", "PUT") and "preupload" not in one["path"]]
 

@@ -172,6 +172,7 @@ def test_a_dry_run_writes_nothing(hub: Any, model: str, copy: dict[str, Any], ru
     )
     assert done.exit_code == 0, done.output
     assert f"new dataset {REPO}" in done.stdout
+    assert "more lines" in done.stdout
     assert "+  value: 85.8" in done.stdout
     assert "+  task_id: released/average" in done.stdout.replace("+    task_id", "+  task_id")
     assert not hub.api().repo_exists(REPO, repo_type="dataset")
