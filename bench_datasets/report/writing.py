@@ -7,6 +7,7 @@ import math
 import os
 import shlex
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -125,8 +126,11 @@ def _finite(run: Run) -> float | None:
     return metric.value if metric is not None and math.isfinite(metric.value) else None
 
 
-BATCH = 24
-"""Rows whose pictures are drawn at a time."""
+FIRST, BATCH = 48, 252
+"""Rows whose pictures are drawn at a time: each lot is a walk through the source's images."""
+
+INLINE = 300
+"""Rows that have pictures in the page itself; more make no better gallery."""
 
 
 def _pictures(
@@ -138,8 +142,9 @@ def _pictures(
     found: dict[str, Any] = {}
     drawings: list[str] = []
     full = 0
-    for first in range(0, len(keys), BATCH):
-        some = [keys[i] for i in content.order[first : first + BATCH]]
+    order = content.order if pictures.folder is not None else content.order[:INLINE]
+    for first, stop in pairwise([0, *range(min(FIRST, len(order)), len(order), BATCH), len(order)]):
+        some = [keys[i] for i in order[first:stop]]
         for run, number in zip(runs, range(len(runs)), strict=True):
             material.verify(run, number, set(map(module.truth_key, some)))
         for key, panels, drawn in module.panels(runs, material, some):

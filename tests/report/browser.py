@@ -33,6 +33,7 @@ class Browser:
             [str(DRIVER), f"--port={port}"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
         arguments = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars",
+                     "--force-prefers-reduced-motion",
                      f"--window-size={width},{height}"]  # fmt: skip
         if dark:
             arguments.append("--blink-settings=preferredColorScheme=0")
@@ -86,6 +87,14 @@ class Browser:
     def run(self, script: str, *args: Any) -> Any:
         """What a piece of JavaScript returns."""
         return self._call("POST", f"{self.session}/execute/sync", {"script": script, "args": list(args)})
+
+    def until(self, script: str, *args: Any) -> None:
+        """Wait for a piece of JavaScript to return something true; ten seconds at most."""
+        for _ in range(200):
+            if self.run(script, *args):
+                return
+            time.sleep(0.05)
+        raise AssertionError(f"never true: {script}")
 
     def find(self, css: str) -> str:
         found = self._call("POST", f"{self.session}/element", {"using": "css selector", "value": css})
