@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from bench_datasets.benchmarks import Benchmark, get_benchmark
 from bench_datasets.cli import choices
@@ -19,11 +21,26 @@ EXAMPLES = 3
 """Keys that are named with each fault."""
 
 
-def info(benchmark: choices.BenchmarkName, data: choices.Data = None, as_json: choices.Json = False) -> None:
+def info(
+    benchmark: choices.BenchmarkName,
+    data: choices.Data = None,
+    cost: Annotated[
+        bool, typer.Option("--cost", help="Estimate what scoring takes, in time and memory, instead.")
+    ] = False,
+    num_proc: Annotated[
+        int, typer.Option("--num-proc", metavar="N", min=1, help="With --cost: processes to score with.")
+    ] = 1,
+    as_json: choices.Json = False,
+) -> None:
     """Say what a benchmark is: its source, terms, protocols, rows, faults and content hash. Reads label columns alone.
 
     Example: bench-datasets info pbench --data sample
     """
+    if cost:
+        from bench_datasets.cli.costing import show_cost
+
+        show_cost(benchmark, data, num_proc, as_json)
+        return
     with working("reading the truth"):
         found = facts(benchmark, data)
     if as_json:
