@@ -36,6 +36,7 @@ PACKAGES = (
 EXTRAS = {
     "fast": ("numba", "the numba engine: the same numbers, sooner"),
     "video": ("av", "PVSG: frames out of the videos themselves"),
+    "ray": ("ray", "scoring on a cluster"),
     "docs": ("mkdocs", "building the documentation"),
 }
 """Optional features: the module that tells whether one is there, and what it is for."""

@@ -43,7 +43,7 @@ def left_of(table: Grid) -> tuple[int, ...]:
 
 
 def _part(key: str) -> str:
-    return short(key.split("/", 1)[1])
+    return short(key.split("/", 1)[-1])
 
 
 def as_csv(board: Board) -> str:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
 import math
 import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from bench_datasets.benchmarks import get_benchmark
 from bench_datasets.faults import BenchError
 from bench_datasets.report.content import Ladder
 from bench_datasets.results import Result
@@ -52,7 +52,7 @@ def profile(results: Mapping[str, Result], out: str | os.PathLike[str], *, other
         raise BenchError("profile: matplotlib is not installed; install it, or use the HTML report") from error
 
     values = list(results.values())
-    module = importlib.import_module(f"bench_datasets.report.{values[0].benchmark}")
+    module = get_benchmark(values[0].benchmark).companion("report")
     ladders: list[Ladder] = [item for item in module.ladders(values) if item.lanes]
     heights = [0.9 + sum(0.34 + 0.16 * len(values) for _ in item.lanes) for item in ladders]
     settings: dict[Any, Any] = {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import math
 import os
 import shlex
@@ -11,6 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from bench_datasets.benchmarks import get_benchmark
 from bench_datasets.faults import BenchError
 from bench_datasets.metrics.comparing import Comparison, compare
 from bench_datasets.report.content import Content, Panel
@@ -69,7 +69,7 @@ def write_report(
     if target.is_dir():
         target = target / "report.html"
     material = Material(opened, data, predictions, split=split, images=images) if data or predictions else None
-    module = importlib.import_module(f"bench_datasets.report.{opened[0].result.benchmark}")
+    module = get_benchmark(opened[0].result.benchmark).companion("report")
     content: Content = module.build(opened, material)
     comparison: Comparison | str | None = None
     if len(opened) > 1:

@@ -81,3 +81,12 @@ def test_command_line(tmp_path: Path) -> None:
         assert "miou" in run("score", *options, "--draws", 100, "--out", tmp_path / f"run_{pixels}")
     assert json.loads(run("info", NAME, "--data", "sample", "--json"))["rows"]["read"] == 7
     assert "run_3" in run("compare", tmp_path / "run_0", tmp_path / "run_3", "--draws", 100)
+    assert "miou" in run("leaderboard", tmp_path)
+    for part in (0, 1):
+        run("score", *options, "--out", tmp_path / "parts", "--shard", f"{part}/2")
+    run("merge", tmp_path / "parts", "--out", tmp_path / "merged", "--draws", 100)
+    names = [(tmp_path / folder / "scores.parquet").read_bytes() for folder in ("merged", "run_3")]
+    assert names[0] == names[1]
+    done = CliRunner().invoke(app, ["report", str(tmp_path / "run_0"), "--out", str(tmp_path / "page.html")])
+    assert done.exit_code == 1
+    assert "no module for report" in done.stderr
