@@ -97,7 +97,7 @@ def score(
     with progress():
         plan = make_plan(
             benchmark, truth, answers, chosen, missing=missing, on_fault=on_fault, boundary=boundary, oracle=oracle,
-            engine=engine, threads=threads, whole=limit is None and level is None,
+            engine=engine, threads=threads, whole=limit is None and level is None, num_proc=num_proc,
         )  # fmt: skip
         if part is not None and folder is not None:
             file = score_shard(plan, *part, folder, num_proc)

@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 
 from bench_datasets.benchmarks import get_benchmark
 from bench_datasets.faults import BenchError, FaultError
-from bench_datasets.masks import using_engine
 from bench_datasets.metrics.options import ScoreOptions
 from bench_datasets.metrics.planning import UnitScorer, table_features, verify
 from bench_datasets.metrics.units import Units
@@ -231,8 +230,7 @@ def _verify_group(index: Index, lot: int) -> tuple[list[str], list[str]]:
     none = np.zeros(0, np.int64)
     units = Units(none, none, rows, names, np.zeros(0, np.bool_), [])
     try:
-        with using_engine(index.options.engine, index.options.threads):
-            return verify(metric, Dataset(table.replace_schema_metadata(None)), units, index.options), []
+        return verify(metric, Dataset(table.replace_schema_metadata(None)), units, index.options), []
     except FaultError as error:
         return [], [error.code, error.key, error.text]
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from datasets import Dataset
 from numpy.typing import NDArray
 
@@ -53,13 +54,13 @@ def look_over(plan: Plan) -> Inputs:
     weight = np.concatenate(sizes)[plan.units.truth]
     units = plan.units
     used = np.flatnonzero(units.answers >= 0)
-    place, answers, each = units.answers[used], ContentHash(), [np.zeros(0, np.int64)]
-    for table in _lots(plan.answers, place):
-        each.append(table_row_bytes(table))
-        if not plan.options.stops:  # those that are not sound stand in no hash of the record
+    place, answers = units.answers[used], ContentHash()
+    each = np.concatenate([np.zeros(0, np.int64), *map(table_row_bytes, _lots(plan.answers))])
+    if not plan.options.stops:  # those that are not sound stand in no hash of the record
+        for table in _lots(plan.answers, place):
             answers.add(table)
     total = np.zeros(len(units.answers) + 1, np.int64)
-    total[used + 1] = np.concatenate(each)
+    total[used + 1] = each[place]
     total = np.cumsum(total)
     digest = hashlib.sha256(canonical_json([plan.record, __version__]))
     digest.update(canonical_json({name: getattr(plan.options, name) for name in ("level", "oracle", "boundary")}))
@@ -74,8 +75,10 @@ def _doubtful(table: pa.Table) -> NDArray[np.bool_]:
     """`(n,) bool`, truth rows with a fault that ends the scoring by default."""
     if "faults" not in table.column_names:
         return np.zeros(len(table), np.bool_)
-    codes = table["faults"].to_pylist()
-    return np.array([any(STOPS.get(code, False) for code in row or ()) for row in codes], np.bool_)
+    found = np.array(pc.fill_null(pc.greater(pc.list_value_length(table["faults"]), 0), False))
+    for row in np.flatnonzero(found).tolist():
+        found[row] = any(STOPS.get(code, False) for code in table["faults"][row].as_py())
+    return np.asarray(found, np.bool_)
 
 
 def _lots(data: Dataset, rows: NDArray[np.int64] | None = None) -> Iterator[pa.Table]:

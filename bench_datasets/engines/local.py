@@ -17,9 +17,9 @@ from bench_datasets.engines.locks import alone
 from bench_datasets.engines.merging import join
 from bench_datasets.engines.parts import Manifest, done, part_name, read_part, units_of, write_part
 from bench_datasets.engines.progress import Progress, log
-from bench_datasets.engines.workers import in_processes
 from bench_datasets.faults import BenchError
 from bench_datasets.metrics.planning import Plan
+from bench_datasets.metrics.workers import in_processes
 
 
 def score_shard(

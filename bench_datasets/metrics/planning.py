@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from bench_datasets.metrics.masklists import CHUNK_BYTES, parts
 from bench_datasets.metrics.options import ScoreOptions
 from bench_datasets.metrics.provenance import with_provenance
 from bench_datasets.metrics.units import Units, blame
+from bench_datasets.metrics.workers import in_processes
 from bench_datasets.predictions import read_predictions
 from bench_datasets.predictions.store import Spool
 
@@ -123,9 +125,10 @@ def make_plan(
     protocol: str | None = None,
     *,
     whole: bool = True,
+    num_proc: int | None = None,
     **choices: Any,
 ) -> Plan:
-    """Pair and validate everything; see `scoring.score`.
+    """Pair and validate everything, on several processes where asked to; see `scoring.score`.
 
     Raises:
         FaultError: a prediction has a fault and `on_fault` is `stop`.
@@ -148,8 +151,7 @@ def make_plan(
     units: Units = metric.pair_units(labels, predictions, options, whole)
     others = count_faults(units, options)
     answers = predictions.select_columns([c for c in metric.ANSWER_COLUMNS if c in predictions.column_names])
-    with using_engine(options.engine, options.threads):
-        hashed = verify(metric, answers, units, options)
+    hashed = verify(metric, answers, units, options, num_proc)
     dataset = {
         "source": source["source"] if source else None,
         "split": str(truth.split) if truth.split is not None else None,
@@ -259,27 +261,47 @@ def sort_order(table: pa.Table, columns: Sequence[str]) -> NDArray[np.int64]:
     return np.lexsort(names[::-1]).astype(np.int64)
 
 
-def verify(metric: ModuleType, answers: Dataset, units: Units, options: ScoreOptions) -> list[str]:
-    """Validate every prediction that will be scored, before the first one is; their hashes.
+def verify(
+    metric: ModuleType, answers: Dataset, units: Units, options: ScoreOptions, num_proc: int | None = None
+) -> list[str]:
+    """Validate every prediction that will be scored, before the first one is; their hashes, in any order.
 
     Raises:
         FaultError: one is faulty and the options say to stop.
     """
     used = np.flatnonzero(units.answers >= 0)
-    hashes: list[str] = []
-    arrow = answers.with_format("arrow")
     size = rows_at_a_time(answers)
-    for first in range(0, len(used), size):
-        place = used[first : first + size]
-        table = arrow[units.answers[place].tolist()]
+    lots = [used[first : first + size] for first in range(0, len(used), size)]
+    task = _Verification(metric.__name__, answers.with_format("arrow"), units, options)
+    found = in_processes(task, lots, num_proc, options.threads)
+    return [item for hashes in found for item in hashes]
+
+
+@dataclass(frozen=True)
+class _Verification:
+    """Validates a lot of predictions, by their places among the units' answers; travels to worker processes."""
+
+    metric: str
+    answers: Dataset
+    units: Units
+    options: ScoreOptions
+
+    def __call__(self, place: NDArray[np.int64]) -> list[str]:
+        """Their hashes."""
+        with using_engine(self.options.engine, self.options.threads):
+            return self._hashes(place)
+
+    def _hashes(self, place: NDArray[np.int64]) -> list[str]:
+        units, hashes = self.units, list[str]()
+        table = self.answers[units.answers[place].tolist()]
         reading = table["pred_faults"].to_pylist() if "pred_faults" in table.column_names else [None] * len(place)
-        lists, fields = metric.read_answers(table)
+        lists, fields = importlib.import_module(self.metric).read_answers(table)
         for start, stop in parts(lists.bytes_a_row() / CHUNK_BYTES):
             part = lists.slice(start, stop)
             problems = part.problems()
             for k in range(stop - start):
                 read = reading[start + k]
-                if options.stops and (k in problems or (read and FAULTS[read[0]["code"]].default == "stop")):
+                if self.options.stops and (k in problems or (read and FAULTS[read[0]["code"]].default == "stop")):
                     code, text = (read[0]["code"], read[0]["text"]) if read else ("malformed_mask", problems[k][0])
                     advice = "`check` lists all that is wrong"
                     raise FaultError(code, units.names[place[start + k]], f"prediction, {text}; {advice}")
@@ -287,7 +309,7 @@ def verify(metric: ModuleType, answers: Dataset, units: Units, options: ScoreOpt
             chosen = part if len(sound) == stop - start else part.take(sound)
             named = [{"key": units.names[place[start + k]], **fields[start + k]} for k in sound]
             hashes += row_hashes(named, chosen.masks, chosen.groups)
-    return hashes
+        return hashes
 
 
 def _published(truth: Dataset | IterableDataset) -> dict[str, Any] | None:

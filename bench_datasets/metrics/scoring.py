@@ -183,7 +183,7 @@ def score(
     """
     plan = make_plan(
         benchmark, truth, predictions, protocol, missing=missing, on_fault=on_fault, level=level, boundary=boundary,
-        engine=engine, threads=threads, oracle=oracle, whole=whole,
+        engine=engine, threads=threads, oracle=oracle, whole=whole, num_proc=num_proc,
     )  # fmt: skip
     return plan.finish(plan.score(range(len(plan.units)), num_proc))
 

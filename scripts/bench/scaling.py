@@ -5,7 +5,8 @@
 Makes a source folder of synthetic PBench rows and predictions for them (kept in DIR and found again, where given), then
 scores them in processes of their own: `--runs` turns with one process and with two, alternating. Reports the medians of
 rows a second, their ratio, and the most memory that a run and its workers had resident together (shared pages once).
-The same scores have to come out of every run, to the byte.
+The same scores have to come out of every run, to the byte. Where other work keeps the cores busy, clocks say little:
+the ratio "on free cores" goes by processor time, the parent's and that of a worker, which end one after the other.
 """
 
 from __future__ import annotations
@@ -19,7 +20,6 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from datasets.utils import disable_progress_bars
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
@@ -91,39 +92,64 @@ def resident(root: int) -> int:
     return total
 
 
-def run(folder: Path, out: Path, *more: str) -> dict[str, Any]:
-    """Score in a process of its own.
+def run(folder: Path, out: Path, num_proc: int) -> dict[str, Any]:
+    """Score in a process of its own, as the command line does.
 
     Returns:
-        `seconds` in all, `scoring` seconds of the scoring alone, `peak_mib`, and the `sha256` of scores.parquet.
+        Seconds of each phase and `all`, `busy` (processor seconds of the scoring: the parent's, and a worker's on
+        average), `peak_mib`, and the `sha256` of scores.parquet.
 
     Raises:
         RuntimeError: it did not end well.
     """
-    command = [
-        sys.executable, "-m", "bench_datasets", "score", "pbench", "--data", str(folder / "truth"),
-        "--predictions", str(folder / "predictions.jsonl"), "--out", str(out), "--draws", "0", "--json", *more,
-    ]  # fmt: skip
-    root = Path(__file__).resolve().parents[2]
-    paths = [str(root), *filter(None, [os.environ.get("PYTHONPATH")])]
-    home = str(folder / "home")
+    command = [sys.executable, __file__, "--child", str(num_proc), str(folder), str(out)]
+    environment = {**os.environ, "HF_HOME": str(folder / "home"), "HF_HUB_OFFLINE": "1"}
     began = time.perf_counter()
-    process = subprocess.Popen(
-        command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths), "HF_HOME": home, "HF_HUB_OFFLINE": "1"},
-    )  # fmt: skip
-    peak, lines = 0, []
-    reader = threading.Thread(target=lambda: lines.extend(process.stderr or ()), daemon=True)
-    reader.start()
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+    peak = 0
     while process.poll() is None:
         peak = max(peak, resident(process.pid))
         time.sleep(0.1)
     took = time.perf_counter() - began
-    reader.join()
+    printed, errors = process.communicate()
     if process.returncode:
-        raise RuntimeError(f"score ended with {process.returncode}: {''.join(lines)[-800:]}")
+        raise RuntimeError(f"the run ended with {process.returncode}: {errors[-800:]}")
     content = hashlib.sha256((out / "scores.parquet").read_bytes()).hexdigest()
-    return {"seconds": took, "peak_mib": peak / MIB, "sha256": content, "lines": lines}
+    return {**json.loads(printed.splitlines()[-1]), "all": took, "peak_mib": peak / MIB, "sha256": content}
+
+
+def child(num_proc: int, folder: Path, out: Path) -> None:
+    """Score, and print how long each phase took."""
+    import bench_datasets as bd
+    from bench_datasets.builders import open_truth
+    from bench_datasets.engines import score_in_parts
+    from bench_datasets.metrics.files import write_run
+    from bench_datasets.metrics.planning import make_plan
+
+    disable_progress_bars()
+    phases: dict[str, float] = {}
+    began = time.perf_counter()
+
+    def done(name: str) -> None:
+        nonlocal began
+        now = time.perf_counter()
+        phases[name], began = now - began, now
+
+    answers = bd.read_predictions("pbench", folder / "predictions.jsonl")
+    done("predictions")
+    truth = open_truth("pbench", str(folder / "truth"))
+    done("truth")
+    plan = make_plan("pbench", truth, answers, num_proc=num_proc)
+    done("planning")
+    before = os.times()
+    scores = score_in_parts(plan, out, num_proc)
+    done("scoring")
+    after = os.times()
+    own = after.user + after.system - before.user - before.system
+    theirs = after.children_user + after.children_system - before.children_user - before.children_system
+    write_run(scores, bd.summarize("pbench", scores, draws=0), out)
+    done("summing up")
+    print(json.dumps({**phases, "busy": own + theirs / num_proc}))
 
 
 def main() -> int:
@@ -135,26 +161,37 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--num-proc", type=int, default=2)
     parser.add_argument("--keep", metavar="DIR", help="where the rows are kept")
+    parser.add_argument("--child", nargs=3, metavar=("N", "DIR", "OUT"), help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if options.child:
+        child(int(options.child[0]), Path(options.child[1]), Path(options.child[2]))
+        return 0
     with tempfile.TemporaryDirectory() as temporary:
         name = f"{options.rows}-{options.instances}-{options.megapixels:g}"
         folder = Path(options.keep or temporary) / name
         if not (folder / "predictions.jsonl").is_file():
             make(folder, options.rows, options.instances, options.megapixels)
-        found: dict[str, list[dict[str, Any]]] = {}
+        found: dict[int, list[dict[str, Any]]] = {1: [], options.num_proc: []}
         for _turn in range(options.runs):
-            for processes in (1, options.num_proc):
+            for processes, runs in found.items():
                 out = Path(temporary) / "out"
                 shutil.rmtree(out, ignore_errors=True)
-                more = ["--num-proc", str(processes)] if processes > 1 else []
-                one = run(folder, out, *more)
-                found.setdefault(f"{processes} processes", []).append(one)
-                print(processes, json.dumps({key: one[key] for key in ("seconds", "peak_mib")}), flush=True)
-    hashes = {one["sha256"] for runs in found.values() for one in runs}
-    for title, runs in found.items():
-        took = statistics.median(one["seconds"] for one in runs)
+                runs.append(run(folder, out, processes))
+                print(processes, json.dumps(runs[-1]), flush=True)
+    rates = {}
+    for processes, runs in found.items():
         peak = max(one["peak_mib"] for one in runs)
-        print(f"{title}: {options.rows / took:,.0f} rows/s end to end, at most {peak:,.0f} MiB resident")
+        rates[processes] = [
+            options.rows / statistics.median(one[what] for one in runs) for what in ("scoring", "all", "busy")
+        ]
+        scoring, everything, _ = rates[processes]
+        print(
+            f"{processes} processes: {scoring:,.0f} rows/s scoring, {everything:,.0f} rows/s from start to end,"
+            f" at most {peak:,.0f} MiB resident"
+        )
+    ratio = [more / one for one, more in zip(*rates.values(), strict=True)]
+    print(f"x {ratio[0]:.2f} scoring, x {ratio[1]:.2f} from start to end; on free cores x {ratio[2]:.2f} scoring")
+    hashes = {one["sha256"] for runs in found.values() for one in runs}
     print("the same bytes" if len(hashes) == 1 else "DIFFERENT BYTES")
     return len(hashes) - 1
 

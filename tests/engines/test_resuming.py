@@ -104,7 +104,7 @@ def test_a_worker_that_is_killed_is_no_hang(tmp_path: Path, monkeypatch: pytest.
 
 WAITS = """
 import os, sys, time
-from bench_datasets.engines.workers import in_processes
+from bench_datasets.metrics.workers import in_processes
 def task(item):
     with open(sys.argv[1], "a") as file:
         file.write(f"{os.getpid()}\\n")
