@@ -273,8 +273,8 @@ def verify(
     size = rows_at_a_time(answers)
     lots = [used[first : first + size] for first in range(0, len(used), size)]
     task = _Verification(metric.__name__, answers.with_format("arrow"), units, options)
-    found = in_processes(task, lots, num_proc, options.threads)
-    return [item for hashes in found for item in hashes]
+    with using_engine(options.engine, options.threads):  # loaded here, once for all processes
+        return [item for hashes in in_processes(task, lots, num_proc, options.threads) for item in hashes]
 
 
 @dataclass(frozen=True)
