@@ -24,6 +24,7 @@ from bench_datasets import engines
 from bench_datasets.engines import local, locks, parts
 from bench_datasets.faults import BenchError
 from bench_datasets.metrics.planning import Plan
+from bench_datasets.metrics.workers import in_processes
 
 from .conftest import answers_of, files, plan_of, truth_of
 
@@ -123,6 +124,21 @@ def test_workers_end_with_their_parent(tmp_path: Path) -> None:
     parent.kill()
     parent.wait()
     wait_for(lambda: not any(alive(int(pid)) for pid in log.read_text().split()))
+
+
+def threads_here(item: int) -> tuple[int, str]:
+    import pyarrow as pa
+
+    return pa.cpu_count(), os.environ["OMP_NUM_THREADS"]
+
+
+@fork
+@pytest.mark.parametrize("threads", [1, 2])
+def test_workers_share_the_threads(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", "7")
+    assert set(in_processes(threads_here, range(4), 2, threads)) == {(threads, str(threads))}
+    assert os.environ["OMP_NUM_THREADS"] == "7"
+    assert sorted(in_processes(str, range(9), 3)) == sorted(map(str, range(9)))
 
 
 def alive(pid: int) -> bool:
