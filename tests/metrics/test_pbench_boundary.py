@@ -18,8 +18,8 @@ from typer.testing import CliRunner
 
 import bench_datasets as bd
 from bench_datasets.cli import app
-from bench_datasets.engines import merge
-from bench_datasets.engines.parts import inputs_hash, units_of, write_part
+from bench_datasets.engines import merge, score_shard
+from bench_datasets.engines.inputs import look_over
 from bench_datasets.masks import MaskColumn, available_engines
 from bench_datasets.masks.varint import Runs
 from bench_datasets.metrics.files import read_scores
@@ -227,10 +227,9 @@ def test_the_tables_have_a_row_for_each_number(some: list[Row]) -> None:
 def test_parts_keep_the_columns(some: list[Row], tmp_path: Path) -> None:
     truth, predictions = truth_of(some), predictions_of(some, tmp_path)
     plan = make_plan("pbench", truth, predictions, boundary=True)
-    inputs = inputs_hash(plan)
-    assert inputs != inputs_hash(make_plan("pbench", truth, predictions))
-    for index, units in enumerate(units_of(plan, 3)):
-        write_part(plan, plan.score(units), index, 3, inputs, tmp_path)
+    assert look_over(plan).sha256 != look_over(make_plan("pbench", truth, predictions)).sha256
+    for index in range(3):
+        score_shard(plan, index, 3, tmp_path)
     whole = bd.score("pbench", truth, predictions, boundary=True)
     assert merge([tmp_path]).to_list() == whole.to_list()
 
