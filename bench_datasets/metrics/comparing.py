@@ -206,9 +206,9 @@ def compare(
 
 def _alike(key: Key, chosen: Sequence[Mapping[Key, Statistic]]) -> bool:
     """Whether all runs have a number, made of the same columns."""
-    return len({found[key].columns.shape[1] if key in found else -1 for found in chosen} | {-1}) == 2 and all(
-        key in found for found in chosen
-    )
+    if not all(key in found for found in chosen):
+        return False
+    return len({found[key].columns.shape[1] for found in chosen}) == 1
 
 
 def _choose(metric: ModuleType, gathered: Gathered, protocol: str, every: bool) -> dict[Key, Statistic]:
