@@ -20,8 +20,9 @@ from numpy.typing import NDArray
 from bench_datasets.benchmarks import get_benchmark
 from bench_datasets.faults import BenchError, FaultError
 from bench_datasets.metrics.options import ScoreOptions
-from bench_datasets.metrics.planning import UnitScorer, table_features, verify
+from bench_datasets.metrics.planning import UnitScorer, table_features
 from bench_datasets.metrics.units import Units
+from bench_datasets.metrics.verifying import Readings, verify
 from bench_datasets.predictions import read_predictions
 
 if TYPE_CHECKING:
@@ -227,10 +228,10 @@ def _verify_group(index: Index, lot: int) -> tuple[list[str], list[str]]:
     places = np.flatnonzero((index.units.answers >= first) & (index.units.answers < first + len(table)))
     rows = index.units.answers[places] - first
     names = [index.units.names[place] for place in places.tolist()]
-    none = np.zeros(0, np.int64)
-    units = Units(none, none, rows, names, np.zeros(0, np.bool_), [])
+    each = np.arange(len(rows) + 1)
+    units = Units(each[:-1], each, rows, names, np.zeros(len(rows), np.bool_), [])
     try:
-        return verify(metric, Dataset(table.replace_schema_metadata(None)), units, index.options), []
+        return verify(metric, Dataset(table.replace_schema_metadata(None)), units, index.options).hashes, []
     except FaultError as error:
         return [], [error.code, error.key, error.text]
 
@@ -262,7 +263,7 @@ class _BlockScorer(UnitScorer):
 
     def __init__(self, index: Index, labels: _Rows) -> None:
         self.benchmark, self.options, self.units = index.benchmark, index.options, index.units
-        self.labels, self.answers = labels, index.answers
+        self.labels, self.answers, self.readings = labels, index.answers, Readings()
         wanted = get_benchmark(index.benchmark).metric_module().ANSWER_COLUMNS
         self.schema = pa.schema([item for item in index.answers.schema if item.name in wanted])
 

@@ -16,8 +16,9 @@ from bench_datasets import __version__
 from bench_datasets.engines.content import ContentHash, table_row_bytes
 from bench_datasets.faults import FAULTS
 from bench_datasets.metrics.hashes import canonical_json
+from bench_datasets.metrics.lots import rows_at_a_time
 from bench_datasets.metrics.masklists import parts
-from bench_datasets.metrics.planning import Plan, rows_at_a_time
+from bench_datasets.metrics.planning import Plan
 
 PART_UNITS, PART_BYTES = 1024, 1 << 22
 """Score rows of an internal part, and bytes of truth and predictions, at most: what is lost when a run is killed."""

@@ -25,8 +25,9 @@ from bench_datasets.engines.merging import join
 from bench_datasets.faults import BenchError, FaultError
 from bench_datasets.metrics.files import write_scores
 from bench_datasets.metrics.hashes import content_hash
+from bench_datasets.metrics.lots import BATCH_ROWS
 from bench_datasets.metrics.options import ScoreOptions
-from bench_datasets.metrics.planning import BATCH_ROWS, Plan, count_faults, record_of, table_features
+from bench_datasets.metrics.planning import Plan, count_faults, record_of, table_features
 
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem

@@ -3,6 +3,7 @@
 from bench_datasets.masks.arrow import list_offsets, list_values
 from bench_datasets.masks.boundary import BoundaryCounts, boundary_pairs, union_masks
 from bench_datasets.masks.column import MASK_TYPE, MaskColumn
+from bench_datasets.masks.decoded import Decoded
 from bench_datasets.masks.dense import encode_dense, encode_label_map
 from bench_datasets.masks.engine import available_engines, get_engine, nms_order, quotient, using_engine
 from bench_datasets.masks.features import MASK_FEATURE
@@ -24,6 +25,7 @@ __all__ = [
     "MASK_FEATURE",
     "MASK_TYPE",
     "BoundaryCounts",
+    "Decoded",
     "MaskColumn",
     "MaskError",
     "Status",

@@ -153,6 +153,12 @@ class MaskColumn:
         """What reading every mask gave, once; unsound masks have a status and no runs."""
         return get_engine().decode(self)
 
+    def remember(self, decoded: Decoded) -> None:
+        """Take over what reading these very masks gave elsewhere, so that they are not read again."""
+        if len(decoded.status) != len(self):
+            raise MaskError(f"decoded: expected {len(self)} masks, found {len(decoded.status)}")
+        self.__dict__["decoded"] = decoded
+
     def readable(self) -> NDArray[np.int64]:
         """`(n,) int64`, pixels of the masks whose counts are to be read; 0 where their shape forbids it."""
         if not len(self):

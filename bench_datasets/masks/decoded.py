@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bench_datasets.masks.status import Status
 from bench_datasets.masks.varint import Runs
 
 
@@ -58,6 +59,29 @@ class Decoded:
     given_runs: Runs | None = None
     given_ends: Ends | None = None
     measured: Measured | None = None
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that it holds, what was derived from it aside."""
+        held = (self.status, self.irregular, *(self.given_runs or ()), *(self.given_ends or ()), *(self.measured or ()))
+        return sum(part.nbytes for part in held)
+
+    def spread(self, there: NDArray[np.bool_]) -> Decoded:
+        """The masks at the places where `there` is true, null ones at the others."""
+        place = np.maximum(np.cumsum(there) - 1, 0)
+        if not len(self.status):
+            return Decoded(
+                np.full(len(there), Status.NULL, np.int8),
+                np.zeros(len(there), np.bool_),
+                given_runs=Runs(np.zeros(0, np.int64), np.zeros(len(there) + 1, np.int64)),
+            )
+        found = self.take(place)
+        found.status[~there] = Status.NULL
+        for values in (found.irregular, found.ends.number, *(found.measured or ())):
+            values[~there] = 0
+        if found.measured is not None:
+            found.measured.corners[~there, 2:] = -1
+        return found
 
     def take(self, index: NDArray[np.int64]) -> Decoded:
         """The masks at `index`, over the same ends."""

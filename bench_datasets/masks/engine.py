@@ -84,9 +84,19 @@ def quotient(intersection: ArrayLike, union: ArrayLike) -> NDArray[np.float64]:
     return np.divide(top, bottom, out=np.zeros(np.broadcast_shapes(top.shape, bottom.shape)), where=bottom > 0)
 
 
-def nms_order(areas: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Indices from the largest area to the smallest; of equal areas the later one first."""
-    return np.argsort(areas, kind="stable")[::-1]
+def nms_order(areas: NDArray[np.int64], group: NDArray[np.int64] | None = None) -> NDArray[np.int64]:
+    """Indices from the largest area to the smallest; of equal areas the later one first.
+
+    Args:
+        areas: `(n,) int64`, pixels.
+        group: `(n,) int64`, rising; the groups are put in order one behind the other. All are one for `None`.
+
+    Example:
+        >>> nms_order(np.array([5, 9, 5]), np.array([0, 1, 1]))
+        array([0, 1, 2])
+    """
+    falling = np.argsort(areas, kind="stable")[::-1]
+    return falling if group is None else falling[np.argsort(group[falling], kind="stable")]
 
 
 def available_engines() -> tuple[str, ...]:

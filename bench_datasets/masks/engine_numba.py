@@ -132,8 +132,8 @@ class NumbaEngine:
         """A mask meets only kept ones, and only where the areas allow an IoU above the threshold."""
         keep = np.zeros(len(column), np.bool_)
         masks, areas, box = column.decoded.ends, column.areas(), _corners(column)
-        spans = list(zip(groups[:-1].tolist(), groups[1:].tolist(), strict=True))
-        order = np.concatenate([begin + nms_order(areas[begin:end]) for begin, end in spans] or [groups[:0]])
+        group = np.repeat(np.arange(len(groups) - 1), np.diff(groups))
+        order = nms_order(areas, group)
 
         def work(first: int, last: int) -> None:
             kernels.suppress(*masks, box, areas, order, groups, threshold, first, last, keep)

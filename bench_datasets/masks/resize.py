@@ -40,7 +40,7 @@ def resize(column: MaskColumn, heights: NDArray[np.int64], widths: NDArray[np.in
     heights, widths = np.asarray(heights, np.int64), np.asarray(widths, np.int64)
     if (heights <= 0).any() or (widths <= 0).any() or (heights * widths > MAX_PIXELS).any():
         raise MaskError("resize: expected positive heights and widths of fewer than 2^31 pixels")
-    lengths, offsets = column.runs
+    column.validate()
     same = (column.heights == heights) & (column.widths == widths)
     huge = np.flatnonzero(~same & (heights * widths > MAX_RESIZED))
     if len(huge):
@@ -50,6 +50,7 @@ def resize(column: MaskColumn, heights: NDArray[np.int64], widths: NDArray[np.in
         )
     if same.all():
         return column
+    lengths, offsets = column.runs
     parts = [
         lengths[offsets[i] : offsets[i + 1]]
         if same[i]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
+import hashlib
 import inspect
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
 
@@ -17,25 +17,16 @@ from numpy.typing import NDArray
 
 from bench_datasets.benchmarks import PBENCH_LEVELS, get_benchmark
 from bench_datasets.builders import provenance
-from bench_datasets.faults import FAULTS, BenchError, FaultError
+from bench_datasets.faults import BenchError, FaultError
 from bench_datasets.masks import using_engine
-from bench_datasets.metrics.hashes import content_hash, row_hashes
-from bench_datasets.metrics.masklists import CHUNK_BYTES, parts
+from bench_datasets.metrics.hashes import content_hash
+from bench_datasets.metrics.lots import BATCH_ROWS, rows_at_a_time, rows_of
 from bench_datasets.metrics.options import ScoreOptions
 from bench_datasets.metrics.provenance import with_provenance
 from bench_datasets.metrics.units import Units, blame
-from bench_datasets.metrics.workers import in_processes
+from bench_datasets.metrics.verifying import Readings, verify
 from bench_datasets.predictions import read_predictions
 from bench_datasets.predictions.store import Spool
-
-BATCH_ROWS = 64
-"""Rows that are taken up at a time; the scoring cuts them further by bytes."""
-
-MOST_ROWS, LIGHT_BYTES = 1024, 1 << 21
-"""More rows than that are taken up at a time where they are light: as many as these bytes hold."""
-
-BATCH_BYTES = 1 << 24
-"""Bytes that are taken up at a time, going by the average row."""
 
 EXAMPLES = 5
 """Keys that are named with each fault."""
@@ -52,6 +43,7 @@ class Plan:
         answers: the predictions' columns that are scored.
         units: which belong together; one score row each.
         record: the provenance of the scores.
+        readings: what is known of the predictions' masks already.
     """
 
     benchmark: str
@@ -60,6 +52,7 @@ class Plan:
     answers: Dataset
     units: Units
     record: dict[str, Any]
+    readings: Readings = field(default_factory=Readings)
 
     @property
     def metric(self) -> ModuleType:
@@ -114,8 +107,10 @@ class Plan:
 
     def finish(self, table: pa.Table) -> Dataset:
         """All score rows as a Dataset, sorted, with the provenance in the schema's metadata."""
-        table = table.take(pa.array(sort_order(table, self.metric.SORT_COLUMNS)))
-        return Dataset(with_provenance(table.cast(self.features.arrow_schema), self.features, self.record))
+        features = self.features
+        table = table.take(pa.array(sort_order(table, self.metric.SORT_COLUMNS))).combine_chunks()
+        table = with_provenance(table.cast(features.arrow_schema), features, self.record)
+        return Dataset(table, fingerprint=_fingerprint(table))
 
 
 def make_plan(
@@ -151,15 +146,16 @@ def make_plan(
     units: Units = metric.pair_units(labels, predictions, options, whole)
     others = count_faults(units, options)
     answers = predictions.select_columns([c for c in metric.ANSWER_COLUMNS if c in predictions.column_names])
-    hashed = verify(metric, answers, units, options, num_proc)
+    verified = verify(metric, answers, units, options, num_proc, rows_at_a_time(labels, answers))
     dataset = {
         "source": source["source"] if source else None,
         "split": str(truth.split) if truth.split is not None else None,
         "revision": source["revision"] if source else None,
         "expected": _expected(source["rows"], str(truth.split)) if source else None,
     }
-    given = {"sha256": content_hash(hashed), "rows": len(predictions), "missing": units.missing}
-    return Plan(benchmark, options, labels, answers, units, record_of(benchmark, options, dataset, given, others))
+    given = {"sha256": content_hash(verified.hashes), "rows": len(predictions), "missing": units.missing}
+    record = record_of(benchmark, options, dataset, given, others)
+    return Plan(benchmark, options, labels, answers, units, record, verified.readings)
 
 
 def record_of(
@@ -248,68 +244,18 @@ def table_features(benchmark: str, *, boundary: bool = False) -> Features:
     return found
 
 
-def rows_at_a_time(*datasets: Dataset) -> int:
-    """How many rows to take up at a time, so that an average lot stays within `BATCH_BYTES`."""
-    average = max(sum(data.data.nbytes / max(len(data.data), 1) for data in datasets), 1)
-    most = min(MOST_ROWS, max(BATCH_ROWS, int(LIGHT_BYTES / average)))
-    return max(1, min(most, int(BATCH_BYTES / average)))
-
-
 def sort_order(table: pa.Table, columns: Sequence[str]) -> NDArray[np.int64]:
     """`(n,) int64`, the order of a score table: by its key, then by what else tells its rows apart."""
     names = [np.array(table[column].to_pylist(), dtype=object).astype(str) for column in columns]
     return np.lexsort(names[::-1]).astype(np.int64)
 
 
-def verify(
-    metric: ModuleType, answers: Dataset, units: Units, options: ScoreOptions, num_proc: int | None = None
-) -> list[str]:
-    """Validate every prediction that will be scored, before the first one is; their hashes, in any order.
-
-    Raises:
-        FaultError: one is faulty and the options say to stop.
-    """
-    used = np.flatnonzero(units.answers >= 0)
-    size = rows_at_a_time(answers)
-    lots = [used[first : first + size] for first in range(0, len(used), size)]
-    task = _Verification(metric.__name__, answers.with_format("arrow"), units, options)
-    with using_engine(options.engine, options.threads):  # loaded here, once for all processes
-        return [item for hashes in in_processes(task, lots, num_proc, options.threads) for item in hashes]
-
-
-@dataclass(frozen=True)
-class _Verification:
-    """Validates a lot of predictions, by their places among the units' answers; travels to worker processes."""
-
-    metric: str
-    answers: Dataset
-    units: Units
-    options: ScoreOptions
-
-    def __call__(self, place: NDArray[np.int64]) -> list[str]:
-        """Their hashes."""
-        with using_engine(self.options.engine, self.options.threads):
-            return self._hashes(place)
-
-    def _hashes(self, place: NDArray[np.int64]) -> list[str]:
-        units, hashes = self.units, list[str]()
-        table = self.answers[units.answers[place].tolist()]
-        reading = table["pred_faults"].to_pylist() if "pred_faults" in table.column_names else [None] * len(place)
-        lists, fields = importlib.import_module(self.metric).read_answers(table)
-        for start, stop in parts(lists.bytes_a_row() / CHUNK_BYTES):
-            part = lists.slice(start, stop)
-            problems = part.problems()
-            for k in range(stop - start):
-                read = reading[start + k]
-                if self.options.stops and (k in problems or (read and FAULTS[read[0]["code"]].default == "stop")):
-                    code, text = (read[0]["code"], read[0]["text"]) if read else ("malformed_mask", problems[k][0])
-                    advice = "`check` lists all that is wrong"
-                    raise FaultError(code, units.names[place[start + k]], f"prediction, {text}; {advice}")
-            sound = np.array([k for k in range(stop - start) if k not in problems], np.int64)
-            chosen = part if len(sound) == stop - start else part.take(sound)
-            named = [{"key": units.names[place[start + k]], **fields[start + k]} for k in sound]
-            hashes += row_hashes(named, chosen.masks, chosen.groups)
-        return hashes
+def _fingerprint(table: pa.Table) -> str:
+    """What `datasets` knows a table by: of its bytes, which is quicker than pickling the Dataset as it would."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as stream:
+        stream.write_table(table)
+    return hashlib.sha256(sink.getvalue()).hexdigest()[:16]
 
 
 def _published(truth: Dataset | IterableDataset) -> dict[str, Any] | None:
@@ -338,24 +284,26 @@ class UnitScorer:
     def __init__(self, plan: Plan) -> None:
         self.benchmark, self.options, self.units = plan.benchmark, plan.options, plan.units
         self.labels, self.answers = plan.labels.with_format("arrow"), plan.answers.with_format("arrow")
-        self.schema = plan.answers.features.arrow_schema
+        self.schema, self.readings = plan.answers.features.arrow_schema, plan.readings
 
     def __call__(self, batch: dict[str, list[int]]) -> pa.Table:
         """Score rows of the units that the batch names in its column `unit`."""
-        table = self.attached(batch["unit"])
+        metric, table = get_benchmark(self.benchmark).metric_module(), self.attached(batch["unit"])
+        read = self.readings.take(batch["unit"])
+        known = {"read": read} if read and "read" in inspect.signature(metric.score_table).parameters else {}
         with using_engine(self.options.engine, self.options.threads):
-            scored: pa.Table = get_benchmark(self.benchmark).metric_module().score_table(table, self.options)
+            scored: pa.Table = metric.score_table(table, self.options, **known)
         return scored
 
     def attached(self, chosen: Sequence[int]) -> pa.Table:
         """Truth rows of some units with their predictions beside them, as they are scored."""
         metric, units = get_benchmark(self.benchmark).metric_module(), self.units
-        truth = self.labels[units.truth[chosen].tolist()]
+        truth = rows_of(self.labels, units.truth[chosen])
         sizes = units.begin[1:][chosen] - units.begin[:-1][chosen]
         begin = np.concatenate([[0], np.cumsum(sizes)])
         wanted = units.answers[np.arange(int(begin[-1])) + np.repeat(units.begin[:-1][chosen] - begin[:-1], sizes)]
         there = np.flatnonzero(wanted >= 0)
-        found = self.answers[wanted[there].tolist()] if len(there) else None
+        found = rows_of(self.answers, wanted[there]) if len(there) else None
         place = np.full(len(wanted), -1)
         place[there] = np.arange(len(there))
         columns = {name: [values[i] for i in chosen] for name, values in units.columns.items()}

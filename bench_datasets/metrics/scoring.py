@@ -13,8 +13,9 @@ from bench_datasets import __version__
 from bench_datasets.benchmarks import PBENCH_LEVELS, get_benchmark
 from bench_datasets.faults import BenchError
 from bench_datasets.masks import using_engine
+from bench_datasets.metrics.lots import BATCH_ROWS
 from bench_datasets.metrics.options import ScoreOptions
-from bench_datasets.metrics.planning import BATCH_ROWS, make_plan, table_features
+from bench_datasets.metrics.planning import make_plan, table_features
 
 
 class Scorer:

@@ -11,6 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from bench_datasets.faults import Fault
+from bench_datasets.metrics.lots import joined
 
 FAULTS_TYPE = pa.list_(pa.struct([("code", pa.string()), ("text", pa.string())]))
 """Arrow type of `pred_faults`."""
@@ -83,7 +84,7 @@ def append_rows(table: pa.Table, found: pa.Table | None, place: NDArray[np.int64
         if found is None:
             values = pa.nulls(len(table), schema.field(name).type)
         else:
-            values = pa.concat_arrays(found[name].chunks)
+            values = joined(found[name])
             if not (answered.all() and np.array_equal(place, np.arange(len(values)))):
                 values = values.take(pa.array(place, mask=~answered))
         table = table.append_column(name, values)

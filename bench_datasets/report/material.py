@@ -10,8 +10,9 @@ from datasets import Image
 
 from bench_datasets.builders import open_truth
 from bench_datasets.faults import BenchError
+from bench_datasets.metrics.lots import rows_at_a_time
 from bench_datasets.metrics.options import ScoreOptions
-from bench_datasets.metrics.planning import Plan, UnitScorer, make_plan, rows_at_a_time
+from bench_datasets.metrics.planning import Plan, UnitScorer, make_plan
 from bench_datasets.predictions import read_predictions
 from bench_datasets.report.runs import Run
 

@@ -25,7 +25,7 @@ from bench.clock import alternate, ratio, seconds
 from bench_datasets import masks
 from bench_datasets.builders.instancebench_rows import truth_features
 from bench_datasets.builders.instancebench_vocabulary import FAMILY_OF, OPERATIONS, track_of
-from bench_datasets.metrics import instancebench, planning
+from bench_datasets.metrics import instancebench, verifying
 from bench_datasets.metrics.instancebench import score as row_scoring
 from bench_datasets.statistics import Statistic
 
@@ -170,12 +170,12 @@ def _score(made: Sets, engine: str) -> Dataset:
 
 def _without_hashes(made: Sets, engine: str) -> Dataset:
     """The same scoring with empty row hashes, to tell what they cost."""
-    saved = planning.row_hashes, row_scoring.row_hashes
-    planning.row_hashes = row_scoring.row_hashes = lambda fields, *_: [""] * len(fields)
+    saved = verifying.row_hashes, row_scoring.row_hashes
+    verifying.row_hashes = row_scoring.row_hashes = lambda fields, *_: [""] * len(fields)
     try:
         return _score(made, engine)
     finally:
-        planning.row_hashes, row_scoring.row_hashes = saved
+        verifying.row_hashes, row_scoring.row_hashes = saved
 
 
 # ---------------------------------------------------------------------- intervals

@@ -19,9 +19,10 @@ from rich.table import Table
 import bench_datasets as bd
 from bench import obvious, synthetic
 from bench.clock import alternate, ratio, seconds
+from bench.share import CALLS, kernels, watched
 from bench_datasets import masks
 from bench_datasets.benchmarks import PBENCH_LEVELS
-from bench_datasets.metrics import planning
+from bench_datasets.metrics import verifying
 from bench_datasets.metrics.pbench import score as row_scoring
 
 TRUTH = Features(
@@ -78,7 +79,7 @@ def run(console: Console, *, quick: bool, seed: int = 0) -> dict[str, Any]:
     """Time both on rows of a few masks and on rows of hundreds; measure memory.
 
     Returns:
-        `cases` (sizes, `seconds`, `ratio`, Macro-F1 and share of hashing), and `memory`.
+        `cases` (sizes, `seconds`, `ratio`, Macro-F1), `shares` of the kernels, and `memory`.
 
     Raises:
         ValueError: the two do not agree.
@@ -92,10 +93,12 @@ def run(console: Console, *, quick: bool, seed: int = 0) -> dict[str, Any]:
     for title, rows, repetitions in cases:
         found.append(_compare(f"{len(rows.rows):,} {title}", rows, repetitions))
     _print(console, found)
+    shares = _shares(quick, seed)
+    _print_shares(console, shares)
     heavy = make_rows(200, 5, 0.3, PBENCH_LEVELS[:5], seed, kind="speckled")  # 40 KB a row
     memory = _memory(heavy, (500, 1000) if quick else (2000, 8000))
     _print_memory(console, memory)
-    return {"cases": found, "memory": memory}
+    return {"cases": found, "shares": shares, "memory": memory}
 
 
 def _compare(title: str, rows: Rows, repetitions: int) -> dict[str, Any]:
@@ -124,6 +127,11 @@ def _score(rows: Rows, engine: str) -> Dataset:
         return bd.score("pbench", rows.truth, rows.answers)
 
 
+def _kernels(rows: Rows, engine: str) -> None:
+    with masks.using_engine(engine):
+        kernels(rows.truth, rows.answers)
+
+
 def _summed_up(scores: Dataset) -> dict[str, float]:
     result = bd.summarize("pbench", scores, draws=0)
     return {
@@ -133,12 +141,12 @@ def _summed_up(scores: Dataset) -> dict[str, float]:
 
 def _without_hashes(rows: Rows, engine: str) -> Dataset:
     """The same scoring with empty row hashes, to tell what they cost."""
-    saved = planning.row_hashes, row_scoring.row_hashes
-    planning.row_hashes = row_scoring.row_hashes = lambda fields, *_: [""] * len(fields)
+    saved = verifying.row_hashes, row_scoring.row_hashes
+    verifying.row_hashes = row_scoring.row_hashes = lambda fields, *_: [""] * len(fields)
     try:
         return _score(rows, engine)
     finally:
-        planning.row_hashes, row_scoring.row_hashes = saved
+        verifying.row_hashes, row_scoring.row_hashes = saved
 
 
 # ---------------------------------------------------------------------- memory
@@ -193,6 +201,47 @@ def _print(console: Console, cases: list[dict[str, Any]]) -> None:
             if name != "loop":
                 table.add_row(*head, name, seconds(case["seconds"][name]), ratio(case["ratio"][name]))
                 head = [""] * 4
+    console.print(table)
+
+
+def _shares(quick: bool, seed: int) -> list[dict[str, Any]]:
+    """How much of the bare kernels' speed is left, and where the rest goes; by case and engine."""
+    levels, dense = PBENCH_LEVELS[:5], ("dense",)
+    shapes = [(200, 5, 0.3, levels), (10, 100, 2.0, dense)]
+    if not quick:
+        shapes = [(2000, 5, 0.3, levels), (1000, 10, 1.0, levels), (100, 100, 2.0, dense), (60, 300, 4.0, dense)]
+    found = []
+    for count, instances, megapixels, names in shapes:
+        rows = make_rows(count, instances, megapixels, names, seed)
+        for engine in masks.available_engines():
+            _without_hashes(rows, engine)
+            times = alternate(
+                {
+                    "kernels": lambda rows=rows, engine=engine: _kernels(rows, engine),
+                    "bd.score": lambda rows=rows, engine=engine: _without_hashes(rows, engine),
+                },
+                3 if quick else 9,
+            )
+            with watched(masks.get_engine(engine)) as spent:
+                _without_hashes(rows, engine)
+            title = f"{count:,} rows of {instances} masks, {megapixels:g} MP"
+            found.append({"case": title, "engine": engine, "seconds": times, "spent": spent})
+    return found
+
+
+def _print_shares(console: Console, found: list[dict[str, Any]]) -> None:
+    parts = [name for name in (*CALLS, "assignment") if any(name in case["spent"] for case in found)]
+    table = Table(title="bd.score, row hashes left out: what it keeps of the kernels' speed, and where its time goes")
+    for name in ("rows", "engine", "kernels", "bd.score", "kept", *parts, "Arrow and Python"):
+        table.add_column(name, justify="left" if name in ("rows", "engine") else "right")
+    for case in found:
+        times, spent = case["seconds"], case["spent"]
+        shares = [spent.get(name, 0.0) / spent["all"] for name in parts]
+        shares = [times["kernels"] / times["bd.score"], *shares, 1 - sum(shares)]
+        table.add_row(
+            case["case"], case["engine"], *(seconds(times[name]) for name in ("kernels", "bd.score")),
+            *(f"{share:.0%}" for share in shares),
+        )  # fmt: skip
     console.print(table)
 
 

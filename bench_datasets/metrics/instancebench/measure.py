@@ -11,6 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from bench_datasets.masks import MaskColumn, boundary_pairs, group_intersections, pair_intersections
+from bench_datasets.metrics.columns import list_column
 from bench_datasets.metrics.instancebench.columns import BOUNDARY_COLUMNS, features
 from bench_datasets.metrics.instancebench.rows import Rows
 
@@ -121,10 +122,7 @@ def _chosen(values: Sequence[Any], index: Ints) -> Sequence[Any]:
 
 def _lists(name: str, values: Any, sizes: Ints) -> pa.Array:
     """A list column of the score table from its items, one row behind the other."""
-    kind = SCHEMA.field(name).type
-    items = values if isinstance(values, pa.Array) else pa.array(values, kind.value_type)
-    offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)
-    return pa.ListArray.from_arrays(pa.array(offsets), items, type=kind)
+    return list_column(SCHEMA.field(name).type, values, sizes)
 
 
 def _intersections(row: Ints, masks: MaskColumn, place: Ints, kept: Kept) -> pa.Array:
@@ -133,10 +131,7 @@ def _intersections(row: Ints, masks: MaskColumn, place: Ints, kept: Kept) -> pa.
     left = np.concatenate([[0], np.cumsum(np.bincount(row[place >= 0], minlength=len(kept.target)))])
     shared = np.zeros(int(sizes.sum()), np.int64)
     shared[np.repeat(place >= 0, sizes)] = group_intersections(masks, left, kept.masks, kept.groups)
-    return pa.ListArray.from_arrays(
-        pa.array(np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)), pa.array(shared),
-        type=SCHEMA.field("intersections").type.value_type,
-    )  # fmt: skip
+    return list_column(SCHEMA.field("intersections").type.value_type, shared, sizes)
 
 
 def _pixels(kept: Kept, good: Flags) -> Ints:

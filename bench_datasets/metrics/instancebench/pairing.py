@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from bench_datasets.faults import BenchError
 from bench_datasets.masks import MASK_TYPE, MaskColumn, list_offsets, list_values
+from bench_datasets.metrics.lots import joined
 from bench_datasets.metrics.masklists import MaskLists
 from bench_datasets.metrics.options import ScoreOptions
 from bench_datasets.metrics.units import FAULTS_TYPE, Units
@@ -102,7 +103,7 @@ def attach(
     def column(name: str, kind: pa.DataType) -> pa.Array:
         if found is None or name not in found.column_names:
             return pa.nulls(len(place), kind)
-        values = pa.concat_arrays(found[name].chunks)
+        values = joined(found[name])
         return values if as_it_is else values.take(spread)
 
     table = table.append_column("pred_masks", lists(column("mask", MASK_TYPE)))
@@ -133,11 +134,11 @@ def read_answers(table: pa.Table) -> tuple[MaskLists, list[dict[str, Any]]]:
     """The masks of prediction rows (one a row, or none), and their other fields."""
     count = len(table)
     if "mask" in table.column_names:
-        array = pa.concat_arrays(table["mask"].chunks) if table["mask"].num_chunks else pa.nulls(count, MASK_TYPE)
+        array = joined(table["mask"]) if table["mask"].num_chunks else pa.nulls(count, MASK_TYPE)
     else:
         array = pa.nulls(count, MASK_TYPE)
     there = array.is_valid().to_numpy(zero_copy_only=False)
     groups = np.concatenate([[0], np.cumsum(there)]).astype(np.int64)
-    masks = MaskColumn.from_arrow(array.filter(pa.array(there)))
+    masks = MaskColumn.from_arrow(array if there.all() else array.filter(pa.array(there)))
     others = [name for name in table.column_names if name not in ("mask", "pred_faults")]
     return MaskLists(masks, groups, there, {}), table.select(others).to_pylist() if others else [{}] * count

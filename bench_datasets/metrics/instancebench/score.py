@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from bench_datasets.masks import Status
+from bench_datasets.masks import Decoded, Status
 from bench_datasets.metrics.hashes import row_hashes
 from bench_datasets.metrics.instancebench.columns import features
 from bench_datasets.metrics.instancebench.faulty import find_faults
@@ -19,7 +19,7 @@ from bench_datasets.metrics.masklists import MaskLists
 from bench_datasets.metrics.options import ScoreOptions
 
 
-def score_table(batch: pa.Table | Mapping[str, Any], options: ScoreOptions) -> pa.Table:
+def score_table(batch: pa.Table | Mapping[str, Any], options: ScoreOptions, read: Decoded | None = None) -> pa.Table:
     """Score a batch; see `metrics.pbench.score.score_table`.
 
     Raises:
@@ -28,6 +28,9 @@ def score_table(batch: pa.Table | Mapping[str, Any], options: ScoreOptions) -> p
     """
     protocol = get_protocol(options.protocol)
     rows = read_rows(batch)
+    if read is not None:
+        predicted = rows.predicted.masks
+        predicted.remember(read if predicted.present.all() else read.spread(predicted.present))
     kept = _kept(rows)
     faults = find_faults(rows, kept, options)
     n = len(rows)

@@ -11,7 +11,7 @@ from bench_datasets.metrics.pbench.columns import BOUNDARY_COLUMNS
 
 def measure_boundaries(
     count: int, predicted: MaskColumn, predicted_row: NDArray[np.int64], true: MaskColumn, true_row: NDArray[np.int64]
-) -> dict[str, list[int]]:
+) -> dict[str, NDArray[np.int64]]:
     """The columns that the option `boundary` adds.
 
     Args:
@@ -22,7 +22,7 @@ def measure_boundaries(
         true_row: `(masks,) int64`, the row of each, rising.
 
     Returns:
-        `count` integers a column; 0 where a row has no mask at all.
+        `(count,) int64` a column; 0 where a row has no mask at all.
     """
     used = np.flatnonzero(predicted_row >= 0)
     scored, scored_row = (predicted if len(used) == len(predicted) else predicted.take(used)), predicted_row[used]
@@ -38,5 +38,5 @@ def measure_boundaries(
     for name, values in zip(BOUNDARY_COLUMNS, boundary_pairs(*sides), strict=True):
         whole = np.zeros(count, np.int64)
         whole[some] = values
-        columns[name] = whole.tolist()
+        columns[name] = whole
     return columns

@@ -11,9 +11,10 @@ from bench_datasets.masks import MaskColumn, nms_order, quotient, resize
 from bench_datasets.masks import iou as pairwise_iou
 from bench_datasets.metrics.explaining import Explanation
 from bench_datasets.metrics.options import ScoreOptions
+from bench_datasets.metrics.pbench.measure import NMS_IOU
 from bench_datasets.metrics.pbench.protocol import Protocol, get_protocol
 from bench_datasets.metrics.pbench.rows import read_rows
-from bench_datasets.metrics.pbench.score import NMS_IOU, score_table
+from bench_datasets.metrics.pbench.score import score_table
 from bench_datasets.metrics.pbench.summary import read_scores
 from bench_datasets.metrics.picture import overlay
 

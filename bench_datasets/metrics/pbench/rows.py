@@ -11,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from bench_datasets.benchmarks import PBENCH_LEVELS
-from bench_datasets.faults import BenchError, Fault
+from bench_datasets.faults import BenchError
 from bench_datasets.metrics.masklists import MaskLists, read_mask_lists
 
 LABEL_COLUMNS = ("key", "id", "level", "expression", "masks", "count", "faults", "image_sha256")
@@ -140,27 +140,6 @@ def row_names(
     levels = [_level(value, level) for value in given]
     keys = table["key"].to_pylist() if "key" in table.column_names else [None] * len(ids)
     return [key or _key(name, row) for key, name, row in zip(keys, levels, ids, strict=True)], ids, levels
-
-
-def prediction_faults(rows: Rows, row: int, problems: Mapping[int, list[str]], missing: str) -> list[Fault]:
-    """What is wrong with one row's prediction, as faults with words for a person."""
-    key = rows.keys[row]
-    found = [Fault(code, key, f"prediction: {text}") for code, text in rows.reading[row]]
-    if not found and row in problems:
-        advice = "; re-encode the prediction's masks (`check` lists them all)"
-        found = [Fault("malformed_mask", key, f"pred_masks, {text}{advice}") for text in problems[row]]
-    if not found and not rows.predicted.present[row] and missing == "error":
-        text = (
-            'no prediction for this row; predict it, or ask for missing="empty" to count it as an answer without masks'
-        )
-        found = [Fault("missing_prediction", key, text)]
-    centers = rows.centers[row]
-    count = int(rows.predicted.groups[row + 1] - rows.predicted.groups[row])
-    if not found and centers is not None and centers.shape != (count, 2):
-        found = [
-            Fault("bad_box", key, f"pred_centers: expected {count} pairs [x, y], one a mask, found {len(centers)}")
-        ]
-    return found
 
 
 def _key(level: str, number: int | None) -> str:

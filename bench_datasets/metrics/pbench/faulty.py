@@ -1,0 +1,123 @@
+"""Which PBench rows can't be scored, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bench_datasets.faults import Fault, FaultError
+from bench_datasets.masks.resize import MAX_RESIZED
+from bench_datasets.metrics.masklists import MaskLists
+from bench_datasets.metrics.options import ScoreOptions
+from bench_datasets.metrics.pbench.protocol import Protocol
+from bench_datasets.metrics.pbench.rows import Rows
+
+Problems = Mapping[int, list[str]]
+"""What is wrong with masks, by row."""
+
+
+def find_faults(
+    rows: Rows, unsound_truth: Problems, protocol: Protocol, options: ScoreOptions
+) -> dict[int, list[Fault]]:
+    """Rows that can't be scored, with their faults.
+
+    Args:
+        rows: n rows.
+        unsound_truth: what is wrong with their truth masks.
+        protocol: they are scored under.
+        options: how.
+
+    Raises:
+        FaultError: there is such a row and the options say to stop.
+    """
+    unsound_predictions = rows.predicted.problems()
+    found: dict[int, list[Fault]] = {}
+    for i in np.flatnonzero(_suspects(rows, (unsound_truth, unsound_predictions))).tolist():
+        faults = [
+            Fault("malformed_mask", rows.keys[i], f"masks (truth), {text}; mend the source's row")
+            for text in unsound_truth.get(i, ())
+        ]
+        faults += _sizes(rows, i) if not faults else []
+        faults += _of_prediction(rows, i, unsound_predictions, options.missing)
+        if not faults and protocol.row_score == "union_hit":
+            faults += _own_size(rows, i)
+        if faults and options.stops:
+            raise FaultError(*faults[0])
+        if faults:
+            found[i] = faults
+    return found
+
+
+def _suspects(rows: Rows, problems: tuple[Problems, Problems]) -> NDArray[np.bool_]:
+    """`(n,) bool`, the rows that are worth a closer look: all that have a fault, and few others."""
+    suspects: NDArray[np.bool_] = ~rows.predicted.present | _uneven(rows.true) | (np.diff(rows.true.groups) == 0)
+    for broken in problems:
+        suspects[list(broken)] = True
+    for i, (read, centers) in enumerate(zip(rows.reading, rows.centers, strict=True)):
+        if read or centers is not None:
+            suspects[i] = True
+    return suspects
+
+
+def _uneven(lists: MaskLists) -> NDArray[np.bool_]:
+    """`(n,) bool`, rows whose masks are of several sizes, or of one beyond all bounds."""
+    masks, row = lists.masks, lists.row_of
+    first = lists.groups[:-1][row]
+    odd = (masks.heights != masks.heights[first]) | (masks.widths != masks.widths[first])
+    odd |= masks.heights * masks.widths > MAX_RESIZED
+    found = np.zeros(len(lists.present), np.bool_)
+    found[row[odd]] = True
+    return found
+
+
+def _sizes(rows: Rows, i: int) -> list[Fault]:
+    """Truth masks that differ in size can't be scored, nor predictions be resized to a size beyond all bounds."""
+    sizes = _sizes_of(rows.true, i)
+    if len(sizes) > 1:
+        shown = ", ".join(f"{h} x {w}" for h, w in sorted(sizes))
+        text = f"masks (truth): expected one size, found {shown}; mend the source's row"
+        return [Fault("image_size_mismatch", rows.keys[i], text)]
+    for height, width in sizes:
+        if height * width > MAX_RESIZED and _sizes_of(rows.predicted, i) - sizes:
+            text = f"pred_masks: too large to resize to the truth's {height} x {width}; give them at that size"
+            return [Fault("size_mismatch", rows.keys[i], text)]
+    return []
+
+
+def _sizes_of(lists: MaskLists, i: int) -> set[tuple[int, int]]:
+    """Heights and widths of one row's masks."""
+    some = slice(int(lists.groups[i]), int(lists.groups[i + 1]))
+    return set(zip(lists.masks.heights[some].tolist(), lists.masks.widths[some].tolist(), strict=True))
+
+
+def _own_size(rows: Rows, i: int) -> list[Fault]:
+    """A row without truth has no size but its predictions' own, which must then be one."""
+    sizes = _sizes_of(rows.predicted, i)
+    if rows.true.groups[i + 1] > rows.true.groups[i] or len(sizes) < 2:
+        return []
+    shown = ", ".join(f"{h} x {w}" for h, w in sorted(sizes))
+    text = f"pred_masks: the row has no truth, so its predictions must be of one size; found {shown}"
+    return [Fault("size_mismatch", rows.keys[i], text)]
+
+
+def _of_prediction(rows: Rows, row: int, problems: Problems, missing: str) -> list[Fault]:
+    """What is wrong with one row's prediction, as faults with words for a person."""
+    key = rows.keys[row]
+    found = [Fault(code, key, f"prediction: {text}") for code, text in rows.reading[row]]
+    if not found and row in problems:
+        advice = "; re-encode the prediction's masks (`check` lists them all)"
+        found = [Fault("malformed_mask", key, f"pred_masks, {text}{advice}") for text in problems[row]]
+    if not found and not rows.predicted.present[row] and missing == "error":
+        text = (
+            'no prediction for this row; predict it, or ask for missing="empty" to count it as an answer without masks'
+        )
+        found = [Fault("missing_prediction", key, text)]
+    centers = rows.centers[row]
+    count = int(rows.predicted.groups[row + 1] - rows.predicted.groups[row])
+    if not found and centers is not None and centers.shape != (count, 2):
+        found = [
+            Fault("bad_box", key, f"pred_centers: expected {count} pairs [x, y], one a mask, found {len(centers)}")
+        ]
+    return found

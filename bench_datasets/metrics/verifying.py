@@ -1,0 +1,157 @@
+"""Every prediction validated and hashed before the first one is scored; what that read is kept for the scoring."""
+
+from __future__ import annotations
+
+import importlib
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import numpy as np
+from datasets import Dataset
+from numpy.typing import NDArray
+
+from bench_datasets.faults import FAULTS, FaultError
+from bench_datasets.masks import Decoded, using_engine
+from bench_datasets.metrics.hashes import row_hashes
+from bench_datasets.metrics.lots import is_run, rows_at_a_time, rows_of
+from bench_datasets.metrics.masklists import CHUNK_BYTES, MaskLists, parts
+from bench_datasets.metrics.options import ScoreOptions
+from bench_datasets.metrics.units import Units
+from bench_datasets.metrics.workers import in_processes
+
+KEPT_BYTES = 1 << 28
+"""Bytes of runs that are kept from the validation to the scoring; masks beyond that are read again."""
+
+LOT_BYTES = 1 << 25
+"""Bytes of counts of a lot that is read at once; a heavier one is read part by part, and not kept."""
+
+
+class Reading(NamedTuple):
+    """What reading the predictions of some units gave.
+
+    Attributes:
+        first: the first unit.
+        begin: `(units + 1,) int64`, where each unit's masks begin.
+        decoded: all their masks, in order; those that are null or missing left out as the metric leaves them out.
+    """
+
+    first: int
+    begin: NDArray[np.int64]
+    decoded: Decoded
+
+
+class Readings:
+    """Readings by unit, each handed out once. A copy in another process is empty: there masks are read again."""
+
+    def __init__(self, readings: Sequence[Reading] = ()) -> None:
+        self._readings = {reading.first: reading for reading in readings}
+        self._firsts = sorted(self._readings)
+
+    def __reduce__(self) -> tuple[type[Readings], tuple[()]]:
+        return Readings, ()
+
+    def take(self, units: Sequence[int]) -> Decoded | None:
+        """What was read of these units' predictions, or `None` where that was not kept."""
+        numbers = np.asarray(units, np.int64)
+        at = bisect_right(self._firsts, int(numbers[0])) - 1 if is_run(numbers) else -1
+        reading = self._readings.get(self._firsts[at]) if at >= 0 else None
+        if reading is None or numbers[-1] - reading.first >= len(reading.begin) - 1:
+            return None
+        if len(numbers) == len(reading.begin) - 1:
+            return self._readings.pop(reading.first).decoded
+        first, last = reading.begin[numbers[0] - reading.first], reading.begin[numbers[-1] + 1 - reading.first]
+        return reading.decoded.take(np.arange(first, last))
+
+
+class Verified(NamedTuple):
+    """What validation leaves.
+
+    Attributes:
+        hashes: of the sound predictions that will be scored, in any order.
+        readings: their masks, as far as they were kept.
+    """
+
+    hashes: list[str]
+    readings: Readings
+
+
+def verify(
+    metric: ModuleType,
+    answers: Dataset,
+    units: Units,
+    options: ScoreOptions,
+    num_proc: int | None = None,
+    size: int | None = None,
+) -> Verified:
+    """Validate every prediction that will be scored, before the first one is.
+
+    Args:
+        metric: the benchmark's metric module.
+        answers: the predictions' columns that are scored.
+        units: which belong together.
+        options: how they will be scored.
+        num_proc: processes; 1 for `None`.
+        size: units at a time; best as many as will be scored at a time. By default, what `answers` suggest.
+
+    Raises:
+        FaultError: one is faulty and the options say to stop.
+    """
+    size = size or rows_at_a_time(answers)
+    lots = [(first, min(first + size, len(units.begin) - 1)) for first in range(0, len(units.begin) - 1, size)]
+    alone = num_proc is None or num_proc < 2
+    task = _Verification(metric.__name__, answers.with_format("arrow"), units, options, alone)
+    hashes, readings, room = list[str](), list[Reading](), KEPT_BYTES
+    with using_engine(options.engine, options.threads):  # loaded here, once for all processes
+        for own, reading in in_processes(task, lots, num_proc, options.threads):
+            hashes += own
+            if reading is not None and (room := room - reading.decoded.nbytes) >= 0:
+                readings.append(reading)
+    return Verified(hashes, Readings(readings))
+
+
+@dataclass(frozen=True)
+class _Verification:
+    """Validates the predictions of the units from one to another; travels to worker processes."""
+
+    metric: str
+    answers: Dataset
+    units: Units
+    options: ScoreOptions
+    keep: bool
+
+    def __call__(self, lot: tuple[int, int]) -> tuple[list[str], Reading | None]:
+        """Their hashes, and what was read."""
+        with using_engine(self.options.engine, self.options.threads):
+            return self._read(*lot)
+
+    def _read(self, first: int, last: int) -> tuple[list[str], Reading | None]:
+        begin = self.units.begin[first : last + 1]
+        place = begin[0] + np.flatnonzero(self.units.answers[begin[0] : begin[-1]] >= 0)
+        if not len(place):
+            return [], None
+        table = rows_of(self.answers, self.units.answers[place])
+        noted = table["pred_faults"].to_pylist() if "pred_faults" in table.column_names else [None] * len(place)
+        lists, fields = importlib.import_module(self.metric).read_answers(table)
+        reading = None
+        if self.keep and isinstance(lists, MaskLists) and lists.bytes_a_row().sum() <= LOT_BYTES:
+            reading = Reading(first, lists.groups[np.searchsorted(place, begin)], lists.masks.decoded)
+        hashes = list[str]()
+        for start, stop in parts(lists.bytes_a_row() / CHUNK_BYTES):
+            some = slice(start, stop)
+            hashes += self._hashes(lists.slice(start, stop), fields[some], place[some], noted[some])
+        return hashes, reading
+
+    def _hashes(self, part: Any, fields: list[Any], place: NDArray[np.int64], noted: list[Any]) -> list[str]:
+        names, problems = self.units.names, part.problems()
+        if self.options.stops and (problems or any(noted)):
+            for k, read in enumerate(noted):
+                if k in problems or (read and FAULTS[read[0]["code"]].default == "stop"):
+                    code, text = (read[0]["code"], read[0]["text"]) if read else ("malformed_mask", problems[k][0])
+                    raise FaultError(code, names[place[k]], f"prediction, {text}; `check` lists all that is wrong")
+        sound = np.array([k for k in range(len(place)) if k not in problems], np.int64)
+        chosen = part if len(sound) == len(place) else part.take(sound)
+        named = [{"key": names[place[k]], **fields[k]} for k in sound.tolist()]
+        return row_hashes(named, chosen.masks, chosen.groups)
