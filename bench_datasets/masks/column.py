@@ -127,7 +127,7 @@ class MaskColumn:
             self.counted[part],
         )  # fmt: skip
         if "decoded" in self.__dict__:
-            new.__dict__["decoded"] = self.decoded.take(np.arange(start, stop))
+            new.__dict__["decoded"] = self.decoded.part(start, stop)
         return new
 
     def take(self, indices: ArrayLike) -> MaskColumn:

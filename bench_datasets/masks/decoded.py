@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -82,6 +83,35 @@ class Decoded:
         if found.measured is not None:
             found.measured.corners[~there, 2:] = -1
         return found
+
+    @classmethod
+    def joined(cls, parts: Sequence[Decoded]) -> Decoded:
+        """The masks of one or several, one behind the other."""
+        if len(parts) == 1:
+            return parts[0]
+        ends, begin, start = [], [], 0
+        for part in parts:
+            values, own, number = part.ends
+            first, last = (int(own[0]), int(own[-1] + number[-1])) if len(own) else (0, 0)
+            ends.append(values[first:last])
+            begin.append(own - first + start)
+            start += last - first
+        number = np.concatenate([part.ends.number for part in parts])
+        measured = [part.measured for part in parts if part.measured is not None]
+        return cls(
+            np.concatenate([part.status for part in parts]),
+            np.concatenate([part.irregular for part in parts]),
+            given_ends=Ends(np.concatenate(ends), np.concatenate(begin), number),
+            measured=Measured(
+                np.concatenate([own.areas for own in measured]), np.concatenate([own.corners for own in measured])
+            )
+            if len(measured) == len(parts)
+            else None,
+        )
+
+    def part(self, start: int, stop: int) -> Decoded:
+        """The masks from `start` to `stop`, over the same ends."""
+        return self if stop - start == len(self.status) else self.take(np.arange(start, stop))
 
     def take(self, index: NDArray[np.int64]) -> Decoded:
         """The masks at `index`, over the same ends."""

@@ -42,6 +42,11 @@ class Reading(NamedTuple):
     begin: NDArray[np.int64]
     decoded: Decoded
 
+    @property
+    def last(self) -> int:
+        """The unit after the last one."""
+        return self.first + len(self.begin) - 1
+
 
 class Readings:
     """Readings by unit, each handed out once. A copy in another process is empty: there masks are read again."""
@@ -56,14 +61,22 @@ class Readings:
     def take(self, units: Sequence[int]) -> Decoded | None:
         """What was read of these units' predictions, or `None` where that was not kept."""
         numbers = np.asarray(units, np.int64)
-        at = bisect_right(self._firsts, int(numbers[0])) - 1 if is_run(numbers) else -1
-        reading = self._readings.get(self._firsts[at]) if at >= 0 else None
-        if reading is None or numbers[-1] - reading.first >= len(reading.begin) - 1:
+        if not is_run(numbers):
             return None
-        if len(numbers) == len(reading.begin) - 1:
-            return self._readings.pop(reading.first).decoded
-        first, last = reading.begin[numbers[0] - reading.first], reading.begin[numbers[-1] + 1 - reading.first]
-        return reading.decoded.take(np.arange(first, last))
+        first, last = int(numbers[0]), int(numbers[-1]) + 1
+        found: list[Decoded] = []
+        while first < last:
+            at = bisect_right(self._firsts, first) - 1
+            reading = self._readings.get(self._firsts[at]) if at >= 0 else None
+            end = 0 if reading is None else min(reading.last, last)
+            if reading is None or end <= first:
+                return None
+            masks = reading.begin[first - reading.first], reading.begin[end - reading.first]
+            found.append(reading.decoded.part(*masks))
+            if end == reading.last:  # units come in order: those before it had their turn
+                del self._readings[reading.first]
+            first = end
+        return Decoded.joined(found)
 
 
 class Verified(NamedTuple):
