@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-import evaluate
 import numpy as np
 from datasets import Features, Value
 
-from bench_datasets.benchmarks import get_benchmark
 from bench_datasets.faults import BenchError, FaultError
 from bench_datasets.masks import parse_masks
 from bench_datasets.metrics.instancebench.score import score_table
+from bench_datasets.metrics.rowmetric import RowMetric, check_aligned, is_list
 from bench_datasets.metrics.scoring import scorer
 from bench_datasets.metrics.summarizing import summarize
+from bench_datasets.results import Result
 
 _INPUTS = """
 Args:
@@ -33,95 +33,50 @@ Returns:
 _COLUMNS = ("image_id", "source", "category", "height", "width", "target", "candidates", "expressions", "faults")
 
 
-class Instancebench(evaluate.Metric):  # type: ignore[misc]
+_TEXT = Value("string")
+
+
+class Instancebench(RowMetric):
     """InstanceBench's metrics over `compute`, `add_batch`, `add` and `combine`.
 
     Rows are validated when they are added, and kept as JSON: Arrow's types would not hold what differs between rows.
     """
 
-    def _info(self) -> evaluate.MetricInfo:
-        text = Value("string")
-        return evaluate.MetricInfo(
-            description="InstanceBench: expression sets of one target each, their masks and identities.",
-            citation=get_benchmark("instancebench").citation,
-            inputs_description=_INPUTS,
-            features=Features(predictions=text, references=text, ids=text),
-        )
+    BENCHMARK = "instancebench"
+    DESCRIPTION = "InstanceBench: expression sets of one target each, their masks and identities."
+    INPUTS = _INPUTS
+    FEATURES = Features(predictions=_TEXT, references=_TEXT, ids=_TEXT)
+    OPTIONS = ("protocol", "on_fault")
 
-    def _feature_names(self) -> list[str]:
-        """What callers such as `combine` must hand over; ids may be left out."""
-        return ["predictions", "references"]
+    def _validated(self, predictions: Any, references: Any, ids: Any, **columns: Any) -> dict[str, list[Any]]:
+        n = check_aligned(predictions, references, ids, "an item a TCES")
+        names = [None] * n if ids is None else [str(item) for item in ids]
+        called = [f"row {k}" if name is None else name for k, name in enumerate(names)]
+        rows = [_row(row, who) for row, who in zip(references, called, strict=True)]
+        answers = []
+        for masks, row, who in zip(predictions, rows, called, strict=True):
+            if not is_list(masks):
+                raise BenchError(f"{who}: predictions: expected a list of masks, found {type(masks).__name__}")
+            if len(masks) != len(row["expressions"]):
+                expected = f"{len(row['expressions'])} masks, one an expression"
+                raise BenchError(f"{who}: predictions: expected {expected}, found {len(masks)}")
+            answers.append(json.dumps(_sound(list(masks), who, "predictions")))
+        return {"predictions": answers, "references": [json.dumps(row) for row in rows], "ids": names}
 
-    def add_batch(
+    def _result(
         self,
-        *,
-        predictions: Sequence[Any] | None = None,
-        references: Sequence[Any] | None = None,
-        ids: Sequence[Any] | None = None,
-    ) -> None:
-        """Add rows, each validated here."""
-        rows = _validated(predictions, references, ids)
-        if self.writer is None:
-            self.selected_feature_format = self.features
-            self._init_writer()
-        self.writer.write_batch(self.selected_feature_format.encode_batch(rows))
-
-    def add(self, *, prediction: Any = None, reference: Any = None, ids: Any = None) -> None:
-        """Add one row."""
-        some = None if ids is None else [ids]
-        Instancebench.add_batch(self, predictions=[prediction], references=[reference], ids=some)
-
-    def compute(
-        self,
-        *,
-        predictions: Sequence[Any] | None = None,
-        references: Sequence[Any] | None = None,
-        ids: Sequence[Any] | None = None,
-        **kwargs: Any,
-    ) -> dict[str, float] | None:
-        """Compute over what was added and what is given here."""
-        unknown = set(kwargs) - {"protocol", "on_fault"}
-        if unknown:
-            raise BenchError(f"compute: expected protocol or on_fault, got {', '.join(sorted(unknown))}")
-        if predictions is not None or references is not None:
-            Instancebench.add_batch(self, predictions=predictions, references=references, ids=ids)
-        elif self.writer is None:
-            raise BenchError("compute: expected predictions and references, here or by add_batch before; found none")
-        result: dict[str, float] | None = evaluate.Metric.compute(self, **kwargs)
-        return result
-
-    def _compute(
-        self, predictions: list[str], references: list[str], protocol: str | None = None, on_fault: str = "stop"
-    ) -> dict[str, float]:
+        predictions: list[str],
+        references: list[str],
+        protocol: str | None = None,
+        on_fault: str = "stop",
+        **given: Any,
+    ) -> Result:
         rows = [json.loads(text) for text in references]
         batch: dict[str, list[Any]] = {name: [row.get(name) for row in rows] for name in _COLUMNS}
         batch["key"] = [name or f"row {k}" for k, name in enumerate(self.data["ids"][:])]
         batch["pred_masks"] = [json.loads(text) for text in predictions]
         options = scorer("instancebench", protocol, on_fault=on_fault).options
-        result = summarize("instancebench", score_table(batch, options), draws=0)
-        return {key: metric.value for key, metric in result.metrics.items()}
-
-
-def _validated(predictions: Any, references: Any, ids: Any) -> dict[str, list[Any]]:
-    for name, column in (("predictions", predictions), ("references", references)):
-        if column is None or isinstance(column, (str, bytes, Mapping)) or not hasattr(column, "__len__"):
-            raise BenchError(f"{name}: expected a list with an item a TCES, found {type(column).__name__}")
-    if len(predictions) != len(references):
-        raise BenchError(f"predictions: expected as many as references ({len(references)}), got {len(predictions)}")
-    if ids is not None and len(ids) != len(references):
-        raise BenchError(f"ids: expected as many as references ({len(references)}), got {len(ids)}")
-    names = [None] * len(references) if ids is None else [str(item) for item in ids]
-    called = [f"row {k}" if name is None else name for k, name in enumerate(names)]
-    rows = [_row(row, who) for row, who in zip(references, called, strict=True)]
-    answers = []
-    for masks, row, who in zip(predictions, rows, called, strict=True):
-        if masks is None or isinstance(masks, (str, bytes, Mapping)) or not hasattr(masks, "__len__"):
-            raise BenchError(f"{who}: predictions: expected a list of masks, found {type(masks).__name__}")
-        if len(masks) != len(row["expressions"]):
-            expected = f"{len(row['expressions'])} masks, one an expression"
-            raise BenchError(f"{who}: predictions: expected {expected}, found {len(masks)}")
-        answers.append(json.dumps(_sound(list(masks), who, "predictions")))
-    return {"predictions": answers, "references": [json.dumps(row) for row in rows], "ids": names}
+        return summarize("instancebench", score_table(batch, options), draws=0)
 
 
 def _row(row: Any, who: str) -> dict[str, Any]:
@@ -149,7 +104,7 @@ def _row(row: Any, who: str) -> dict[str, Any]:
 def _records(row: Mapping[str, Any], name: str, who: str) -> list[dict[str, Any]]:
     """A list of records of a row, as plain dicts."""
     items = row[name]
-    if isinstance(items, (str, bytes, Mapping)) or not hasattr(items, "__len__"):
+    if not is_list(items):
         raise BenchError(f"{who}: references: {name}: expected a list of records, found {type(items).__name__}")
     for item in items:
         if not isinstance(item, Mapping):

@@ -6,10 +6,8 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-import evaluate
 from datasets import Features, List, Value
 
-from bench_datasets.benchmarks import get_benchmark
 from bench_datasets.builders.pvsg_vocabulary import CATEGORIES, PREDICATES
 from bench_datasets.faults import BenchError, FaultError
 from bench_datasets.masks import MASK_FEATURE
@@ -17,8 +15,10 @@ from bench_datasets.metrics.options import ScoreOptions
 from bench_datasets.metrics.pvsg.columns import features
 from bench_datasets.metrics.pvsg.protocol import get_protocol
 from bench_datasets.metrics.pvsg.score import score_table
+from bench_datasets.metrics.rowmetric import RowMetric, check_aligned, is_list
 from bench_datasets.metrics.summarizing import summarize
 from bench_datasets.metrics.tubes import TubeLists, read_tube_lists
+from bench_datasets.results import Result
 
 _INPUTS = """
 Args:
@@ -55,58 +55,26 @@ _REFERENCE = {
     "relations": List(_RELATION),
     "faults": List(Value("string")),
 }
-_KNOWN = ("protocol", "k", "thresholds", "missing", "on_fault", "oracle")
 
 
-class Pvsg(evaluate.Metric):  # type: ignore[misc]
+class Pvsg(RowMetric):
     """PVSG's metrics over `compute`, `add_batch`, `add` and `combine`."""
 
-    def _info(self) -> evaluate.MetricInfo:
-        return evaluate.MetricInfo(
-            description="PVSG: panoptic video scene graphs, with the protocols of its released code and stricter ones.",
-            citation=get_benchmark("pvsg").citation,
-            inputs_description=_INPUTS,
-            features=Features(predictions=_PREDICTION, references=_REFERENCE),
-        )
+    BENCHMARK = "pvsg"
+    DESCRIPTION = "PVSG: panoptic video scene graphs, with the protocols of its released code and stricter ones."
+    INPUTS = _INPUTS
+    FEATURES = Features(predictions=_PREDICTION, references=_REFERENCE)
+    OPTIONS = ("protocol", "k", "thresholds", "missing", "on_fault", "oracle")
 
-    def add_batch(
-        self,
-        *,
-        predictions: Sequence[Any] | None = None,
-        references: Sequence[Any] | None = None,
-        ids: Sequence[Any] | None = None,
-    ) -> None:
-        """Add videos, each validated here: later, Arrow would have turned them into something else."""
-        rows = _validated(predictions, references, ids)
-        if self.writer is None:
-            self.selected_feature_format = self.features
-            self._init_writer()
-        self.writer.write_batch(self.selected_feature_format.encode_batch(rows))
+    def _validated(self, predictions: Any, references: Any, ids: Any, **columns: Any) -> dict[str, list[Any]]:
+        check_aligned(predictions, references, ids, "one item a video")
+        called = [_called(row, k, None if ids is None else ids[k]) for k, row in enumerate(references)]
+        return {
+            "predictions": [_prediction(item, who) for item, who in zip(predictions, called, strict=True)],
+            "references": [_reference(row, who) for row, who in zip(references, called, strict=True)],
+        }
 
-    def add(self, *, prediction: Any = None, reference: Any = None, ids: Any = None) -> None:
-        """Add one video."""
-        Pvsg.add_batch(self, predictions=[prediction], references=[reference], ids=None if ids is None else [ids])
-
-    def compute(
-        self,
-        *,
-        predictions: Sequence[Any] | None = None,
-        references: Sequence[Any] | None = None,
-        ids: Sequence[Any] | None = None,
-        **kwargs: Any,
-    ) -> dict[str, float] | None:
-        """Compute over what was added and what is given here."""
-        unknown = set(kwargs) - set(_KNOWN)
-        if unknown:
-            raise BenchError(f"compute: expected {', '.join(_KNOWN)}, got {', '.join(sorted(unknown))}")
-        if predictions is not None or references is not None:
-            Pvsg.add_batch(self, predictions=predictions, references=references, ids=ids)
-        elif self.writer is None:
-            raise BenchError("compute: expected predictions and references, here or by add_batch before; found none")
-        result: dict[str, float] | None = evaluate.Metric.compute(self, **kwargs)
-        return result
-
-    def _compute(
+    def _result(
         self,
         predictions: list[Any],
         references: list[Any],
@@ -116,7 +84,8 @@ class Pvsg(evaluate.Metric):  # type: ignore[misc]
         missing: str = "error",
         on_fault: str = "stop",
         oracle: str | None = None,
-    ) -> dict[str, float]:
+        **given: Any,
+    ) -> Result:
         options = ScoreOptions(get_protocol(protocol).name, missing, on_fault, oracle=oracle)
         batch = {name: [row[name] for row in references] for name in _REFERENCE}
         keys = batch["key"]
@@ -124,24 +93,7 @@ class Pvsg(evaluate.Metric):  # type: ignore[misc]
         for name in ("tubes", "triplets"):
             batch[f"pred_{name}"] = [row[name] if row["answered"] else None for row in predictions]
         table = score_table(batch, options).cast(features().arrow_schema)
-        result = summarize("pvsg", table, k=tuple(k), thresholds=thresholds, draws=0)
-        return {key: metric.value for key, metric in result.metrics.items()}
-
-
-def _validated(predictions: Any, references: Any, ids: Any) -> dict[str, list[Any]]:
-    columns = {"predictions": predictions, "references": references}
-    for name, column in columns.items():
-        if column is None or isinstance(column, (str, bytes, Mapping)) or not hasattr(column, "__len__"):
-            raise BenchError(f"{name}: expected a list with one item a video, found {type(column).__name__}")
-    n = len(references)
-    for name, column in {**columns, **({"ids": ids} if ids is not None else {})}.items():
-        if len(column) != n:
-            raise BenchError(f"{name}: expected as many as references ({n}), got {len(column)}")
-    called = [_called(row, k, None if ids is None else ids[k]) for k, row in enumerate(references)]
-    return {
-        "predictions": [_prediction(item, who) for item, who in zip(predictions, called, strict=True)],
-        "references": [_reference(row, who) for row, who in zip(references, called, strict=True)],
-    }
+        return summarize("pvsg", table, k=tuple(k), thresholds=thresholds, draws=0)
 
 
 def _called(row: Any, position: int, name: Any) -> str:
@@ -208,7 +160,7 @@ def _shapes(lists: TubeLists) -> list[dict[str, Any]]:
 
 
 def _rows(value: Any, who: str, what: str) -> Sequence[Any]:
-    if not hasattr(value, "__len__") or isinstance(value, (str, bytes, Mapping)):
+    if not is_list(value):
         raise BenchError(f"{who}: {what}: expected a list, found {type(value).__name__}")
     return value  # type: ignore[no-any-return]
 
