@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 
 import numpy as np
@@ -10,6 +11,9 @@ from scipy import stats
 
 from bench_datasets import statistics
 from bench_datasets.statistics import Estimate, Statistic, estimate, percentile_interval, weights
+
+FIVE = {"rng" if "rng" in inspect.signature(stats.bootstrap).parameters else "random_state": 5}
+"""The seed of scipy's draws, by the name that this scipy has for it."""
 
 
 def quotient(sums: np.ndarray) -> np.ndarray:
@@ -34,7 +38,7 @@ def test_a_mean_against_scipy() -> None:
         assert found.value == pytest.approx(values.mean())
         assert found.n == len(values)
         theirs = stats.bootstrap(
-            (values,), np.mean, n_resamples=20_000, method="percentile", confidence_level=0.95, rng=5
+            (values,), np.mean, n_resamples=20_000, method="percentile", confidence_level=0.95, **FIVE
         ).confidence_interval
         near = 0.05 * (theirs.high - theirs.low)
         assert found.ci95 == pytest.approx((theirs.low, theirs.high), abs=near)
@@ -48,7 +52,7 @@ def test_a_ratio_of_pairs_against_scipy() -> None:
     found = estimate({"ratio": ratio}, names(120), draws=20_000)["ratio"]
     theirs = stats.bootstrap(
         (top, bottom), lambda x, y, axis=-1: x.sum(axis=axis) / y.sum(axis=axis), paired=True, n_resamples=20_000,
-        method="percentile", rng=5,
+        method="percentile", **FIVE,
     ).confidence_interval  # fmt: skip
     assert found.value == top.sum() / bottom.sum()
     assert found.ci95 == pytest.approx((theirs.low, theirs.high), abs=0.05 * (theirs.high - theirs.low))
@@ -64,7 +68,7 @@ def test_clusters_are_drawn_whole_against_scipy() -> None:
     totals = np.bincount(cluster, values)
     theirs = stats.bootstrap(
         (totals, size), lambda x, y, axis=-1: x.sum(axis=axis) / y.sum(axis=axis), paired=True, n_resamples=20_000,
-        method="percentile", rng=5,
+        method="percentile", **FIVE,
     ).confidence_interval  # fmt: skip
     assert found.value == pytest.approx(values.mean())
     assert found.ci95 == pytest.approx((theirs.low, theirs.high), abs=0.05 * (theirs.high - theirs.low))

@@ -52,7 +52,7 @@ def explain(benchmark: str, row: Mapping[str, Any], prediction: Any, protocol: s
         protocol: a protocol's name; the benchmark's default for `None`.
 
     Raises:
-        BenchError: the benchmark explains no rows.
+        BenchError: the benchmark explains no rows, or the prediction names another row.
         FaultError: the row can't be scored; the message says why.
 
     Example:
@@ -66,5 +66,23 @@ def explain(benchmark: str, row: Mapping[str, Any], prediction: Any, protocol: s
     metric = get_benchmark(benchmark).metric_module()
     if not hasattr(metric, "explain"):
         raise BenchError(f"explain: {benchmark} explains no rows")
+    _refuse_others(row, prediction)
     result: Explanation = metric.explain(row, prediction, protocol)
     return result
+
+
+def _refuse_others(row: Mapping[str, Any], prediction: Any) -> None:
+    """A prediction that bears a name is for the row of that name.
+
+    Raises:
+        BenchError: it names another; the message has both names.
+    """
+    if not isinstance(prediction, Mapping):
+        return
+    for names in (("key", "video_id", "tces_id"), ("id",)):
+        own, other = (next((one[n] for n in names if one.get(n) is not None), None) for one in (row, prediction))
+        if own is not None and other is not None and str(own) != str(other):
+            raise BenchError(
+                f"explain: expected a prediction for the row {own}, got the one for {other}; choose the row and the"
+                " prediction that belong together"
+            )

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from bench_datasets.faults import Fault
 from bench_datasets.metrics.lots import joined
+from bench_datasets.metrics.options import ScoreOptions
 
 FAULTS_TYPE = pa.list_(pa.struct([("code", pa.string()), ("text", pa.string())]))
 """Arrow type of `pred_faults`."""
@@ -70,15 +71,27 @@ class Units:
         return cls(np.arange(len(keys)), np.arange(len(keys) + 1), index, keys, twice, others)
 
 
-def append_rows(table: pa.Table, found: pa.Table | None, place: NDArray[np.int64], schema: pa.Schema) -> pa.Table:
-    """Truth rows with their one prediction each beside them.
+def attach_rows(
+    table: pa.Table,
+    found: pa.Table | None,
+    place: NDArray[np.int64],
+    begin: NDArray[np.int64],
+    columns: dict[str, list[Any]],
+    schema: pa.Schema,
+    options: ScoreOptions,
+) -> pa.Table:
+    """Truth rows with their one prediction each beside them: the `attach` of benchmarks with one prediction a row.
 
     Args:
         table: truth rows of n units.
         found: prediction rows, or `None` if there are none.
         place: `(n,) int64`, the row of `found`, -1 for none.
+        begin: `(n + 1,) int64`, where each unit's predictions begin in `place`: one each here.
+        columns: further columns of the units: none here.
         schema: of the prediction columns.
+        options: of the scoring; nothing depends on them here.
     """
+    del begin, columns, options
     answered = place >= 0
     for name in schema.names:
         if found is None:

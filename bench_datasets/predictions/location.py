@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import IO, Any, cast
 
-import fsspec
+from fsspec.core import url_to_fs
 from fsspec.implementations.local import LocalFileSystem
 
 from bench_datasets.benchmarks import PBENCH_LEVELS
@@ -106,7 +106,7 @@ def locate(path: str | os.PathLike[str]) -> Location:
         fs = LocalFileSystem()
         return Location(fs, fs._strip_protocol(text), text)
     try:
-        fs, inner = fsspec.url_to_fs(text)
+        fs, inner = url_to_fs(text)
     except (ValueError, ImportError) as error:
         raise BenchError(f"{text}: expected a local path or a URL that fsspec can open, found: {error}") from error
     return Location(fs, inner, text)

@@ -92,3 +92,14 @@ def test_a_faulty_row_says_so() -> None:
         bd.explain("pbench", row, [{"size": [1, 100], "counts": "d0n0bQ"}])
     with pytest.raises(bd.FaultError, match="level_0/1"):
         bd.explain("pbench", row, None)
+
+
+def test_another_rows_prediction_is_refused() -> None:
+    row = {**truth_of([Row(1, "level_0", [line((0, 5))])])[0], "key": "level_0/1"}
+    mask = encode(line((0, 5)))
+    for own in ({"key": "level_0/1"}, {"id": 1}, {"id": 1, "key": None}, {}):
+        assert bd.explain("pbench", row, {**own, "pred_masks": [mask]}).facts["score"] == 1
+    with pytest.raises(bd.BenchError, match=r"row level_0/1, got the one for level_1/1"):
+        bd.explain("pbench", row, {"key": "level_1/1", "pred_masks": [mask]})
+    with pytest.raises(bd.BenchError, match=r"row 1, got the one for 2"):
+        bd.explain("pbench", row, {"id": 2, "pred_masks": [mask]})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bench_datasets.faults import BenchError
+from bench_datasets.metrics.protocols import choose_protocol
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,4 @@ def get_protocol(name: str | None) -> Protocol:
     Raises:
         BenchError: there is no protocol of that name.
     """
-    chosen = name or next(iter(PROTOCOLS))
-    if chosen not in PROTOCOLS:
-        raise BenchError(f"protocol of instancebench: expected one of {', '.join(PROTOCOLS)}, got {chosen!r}")
-    return PROTOCOLS[chosen]
+    return choose_protocol("instancebench", PROTOCOLS, name)

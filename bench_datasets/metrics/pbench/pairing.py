@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 from datasets import Dataset
-from numpy.typing import NDArray
 
 from bench_datasets.faults import BenchError
 from bench_datasets.metrics.masklists import MaskLists, read_mask_lists
 from bench_datasets.metrics.options import ScoreOptions
 from bench_datasets.metrics.pbench.rows import row_names
-from bench_datasets.metrics.units import Units, append_rows
+from bench_datasets.metrics.units import Units, attach_rows
 from bench_datasets.predictions import pair
+
+attach = attach_rows  # one prediction a row
 
 
 def pair_units(labels: Dataset, predictions: Dataset, options: ScoreOptions, whole: bool) -> Units:
@@ -36,20 +36,6 @@ def pair_units(labels: Dataset, predictions: Dataset, options: ScoreOptions, who
         seen.add(key)
     found = pair(keys, ids, levels, predictions, whole=whole)
     return Units.row_by_row(found.index, keys, found.faults)
-
-
-def attach(
-    table: pa.Table,
-    found: pa.Table | None,
-    place: NDArray[np.int64],
-    begin: NDArray[np.int64],
-    columns: dict[str, list[Any]],
-    schema: pa.Schema,
-    options: ScoreOptions,
-) -> pa.Table:
-    """Truth rows with their predictions beside them; see `units.append_rows`."""
-    del begin, columns, options
-    return append_rows(table, found, place, schema)
 
 
 def read_answers(table: pa.Table) -> tuple[MaskLists, list[dict[str, Any]]]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bench_datasets.faults import BenchError
 from bench_datasets.metrics.matching import IOU_GRID
+from bench_datasets.metrics.protocols import choose_protocol
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,4 @@ def get_protocol(name: str | None) -> Protocol:
     Raises:
         BenchError: there is no protocol of that name.
     """
-    chosen = name or next(iter(PROTOCOLS))
-    if chosen not in PROTOCOLS:
-        raise BenchError(f"protocol of pbench: expected one of {', '.join(PROTOCOLS)}, got {chosen!r}")
-    return PROTOCOLS[chosen]
+    return choose_protocol("pbench", PROTOCOLS, name)

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 from datasets import Dataset
-from numpy.typing import NDArray
 
 from bench_datasets.faults import BenchError
 from bench_datasets.metrics.options import ScoreOptions
 from bench_datasets.metrics.tubes import TubeLists, read_tube_lists
-from bench_datasets.metrics.units import Units, append_rows
+from bench_datasets.metrics.units import Units, attach_rows
 from bench_datasets.predictions.pvsg import pair_videos
+
+attach = attach_rows  # one prediction a row
 
 
 def pair_units(labels: Dataset, predictions: Dataset, options: ScoreOptions, whole: bool) -> Units:
@@ -32,20 +32,6 @@ def pair_units(labels: Dataset, predictions: Dataset, options: ScoreOptions, who
         raise BenchError(f"{again[0]}: two truth rows bear this key; expected one row a video")
     found = pair_videos(keys, predictions, whole=whole)
     return Units.row_by_row(found.index, keys, found.faults)
-
-
-def attach(
-    table: pa.Table,
-    found: pa.Table | None,
-    place: NDArray[np.int64],
-    begin: NDArray[np.int64],
-    columns: dict[str, list[Any]],
-    schema: pa.Schema,
-    options: ScoreOptions,
-) -> pa.Table:
-    """Truth rows with their predictions beside them; see `units.append_rows`."""
-    del begin, columns, options
-    return append_rows(table, found, place, schema)
 
 
 def read_answers(table: pa.Table) -> tuple[TubeLists, list[dict[str, Any]]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bench_datasets.faults import BenchError
+from bench_datasets.metrics.protocols import choose_protocol
 
 DEFAULT_THRESHOLDS = (0.5, 0.1)
 """Overlaps from which a triplet hits, where none are asked for; both are named in the keys."""
@@ -72,7 +72,4 @@ def get_protocol(name: str | None) -> Protocol:
         >>> get_protocol(None).overlap
         'frames'
     """
-    chosen = name or next(iter(PROTOCOLS))
-    if chosen not in PROTOCOLS:
-        raise BenchError(f"protocol of pvsg: expected one of {', '.join(PROTOCOLS)}, got {chosen!r}")
-    return PROTOCOLS[chosen]
+    return choose_protocol("pvsg", PROTOCOLS, name)

@@ -39,6 +39,16 @@ def test_any_video_can_be_explained(protocol: str) -> None:
         assert text.startswith(f"v under {protocol}: {len(video.relations)} relations")
 
 
+def test_another_videos_prediction_is_refused(mini_truth: Dataset, mini_predictions: Dataset) -> None:
+    mine, other = mini_truth[0]["key"], "0001_4164158586"
+    assert mine == mini_predictions[0]["key"]
+    for name in ("key", "video_id"):
+        answer = {"tubes": mini_predictions[0]["pred_tubes"], "triplets": mini_predictions[0]["pred_triplets"]}
+        assert bd.explain("pvsg", mini_truth[0], {**answer, name: mine}).key == mine
+        with pytest.raises(BenchError, match=f"row {mine}, got the one for {other}"):
+            bd.explain("pvsg", mini_truth[0], {**answer, name: other})
+
+
 class TestEvaluate:
     @pytest.fixture
     def module(self) -> Any:
