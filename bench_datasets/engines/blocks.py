@@ -227,9 +227,11 @@ def _verify_group(index: Index, lot: int) -> tuple[list[str], list[str]]:
     table = table.select([name for name in metric.ANSWER_COLUMNS if name in table.column_names])
     places = np.flatnonzero((index.units.answers >= first) & (index.units.answers < first + len(table)))
     rows = index.units.answers[places] - first
-    names = [index.units.names[place] for place in places.tolist()]
+    names, owners = (
+        [given[place] for place in places.tolist()] if given else [] for given in (index.units.names, index.units.rows)
+    )
     each = np.arange(len(rows) + 1)
-    units = Units(each[:-1], each, rows, names, np.zeros(len(rows), np.bool_), [])
+    units = Units(each[:-1], each, rows, names, np.zeros(len(rows), np.bool_), [], rows=owners)
     try:
         return verify(metric, Dataset(table.replace_schema_metadata(None)), units, index.options).hashes, []
     except FaultError as error:

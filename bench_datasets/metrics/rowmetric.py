@@ -103,8 +103,8 @@ class RowMetric(evaluate.Metric):  # type: ignore[misc]
     def _refuse(self, given: Iterable[str], known: Sequence[str], what: str) -> None:
         """Words that are not known are an error."""
         if unknown := sorted(set(given) - set(known)):
-            expected = ", ".join(("predictions", "references", "ids", *known))
-            raise BenchError(f"{what}: expected {expected}; got {', '.join(unknown)}")
+            expected = f"{', '.join(known)} or " if known else ""
+            raise BenchError(f"{what}: expected {expected}predictions, references and ids, got {', '.join(unknown)}")
 
 
 def check_aligned(predictions: Any, references: Any, ids: Any, each: str, **columns: Any) -> int:

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from bench_datasets.faults import Fault
+from bench_datasets.faults import Fault, FaultError
 from bench_datasets.metrics.lots import joined
 from bench_datasets.metrics.options import ScoreOptions
 
@@ -33,6 +33,7 @@ class Units:
         faults: what belongs to no unit, such as predictions for unknown rows.
         columns: further columns of the units, by name.
         missing: predictions that the truth asks for and that are not there; by default all that are -1 in `answers`.
+        rows: the key of the row that each of the answers is for, where `names` are of something smaller in it.
     """
 
     truth: NDArray[np.int64]
@@ -43,6 +44,7 @@ class Units:
     faults: list[Fault]
     columns: dict[str, list[Any]] = field(default_factory=dict)
     missing: int = -1
+    rows: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         if self.missing < 0:
@@ -50,6 +52,19 @@ class Units:
 
     def __len__(self) -> int:
         return len(self.truth)
+
+    def fault(self, place: int, code: str, text: str) -> FaultError:
+        """What is to be raised about an answer: under its row's key, with the answer's own name if that is another.
+
+        Args:
+            place: of the answer in `answers`.
+            code: a key of `FAULTS`.
+            text: what is wrong.
+        """
+        name = self.names[place]
+        if not self.rows:
+            return FaultError(code, name, f"prediction, {text}")
+        return FaultError(code, self.rows[place], f"prediction for {name}, {text}")
 
     @classmethod
     def row_by_row(cls, index: NDArray[np.int64], keys: list[str], faults: list[Fault]) -> Units:

@@ -163,7 +163,7 @@ class _Verification:
             for k, read in enumerate(noted):
                 if k in problems or (read and FAULTS[read[0]["code"]].default == "stop"):
                     code, text = (read[0]["code"], read[0]["text"]) if read else ("malformed_mask", problems[k][0])
-                    raise FaultError(code, names[place[k]], f"prediction, {text}; `check` lists all that is wrong")
+                    raise self.units.fault(int(place[k]), code, f"{text}; `check` lists all that is wrong")
         sound = np.array([k for k in range(len(place)) if k not in problems], np.int64)
         chosen = part if len(sound) == len(place) else part.take(sound)
         named = [{"key": names[place[k]], **fields[k]} for k in sound.tolist()]

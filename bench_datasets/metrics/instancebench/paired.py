@@ -18,6 +18,9 @@ EFFECTS = {
 FLAT = 1e-9
 """A deviation below this is the noise of equal values; the trait then tells nothing apart."""
 
+CHANGES = ("category_only", "text_swap")
+"""Conditions that ask for something else, in table 11, with numbers of their own."""
+
 AIDS = ("logic_explicit", "deliberation", "same_class_context")
 """Conditions that help the model, in table 11."""
 
@@ -74,7 +77,10 @@ def pooled_deviation(one: Floats, other: Floats) -> Floats:
 
 
 def interventions(original: Expressions, conditions: dict[str, Expressions]) -> Numbers:
-    """Table 11: what the model does where its input was changed, held against its answers to the original."""
+    """Table 11: what the model does where its input was changed, held against its answers to the original.
+
+    A condition that the paper does not know is held against the original like its aids, under its own name.
+    """
     result: Numbers = {}
     place = {
         (str(original.keys[r]), i): k for k, (r, i) in enumerate(zip(original.row, original.ids.tolist(), strict=True))
@@ -95,12 +101,12 @@ def interventions(original: Expressions, conditions: dict[str, Expressions]) -> 
         donor = np.nan_to_num(e.donor_iou)
         result["intervention/text_swap/donor_iou"] = mean(e, donor, swapped)
         result["intervention/text_swap/donor_preference"] = mean(e, donor > e.q, swapped)
-    for aid in AIDS:
-        if aid in conditions:
-            e = conditions[aid]
+    for name in [*AIDS, *sorted(set(conditions) - {*AIDS, *CHANGES})]:
+        if name in conditions:
+            e = conditions[name]
             index = np.array(
                 [place.get((str(e.keys[r]), i), -1) for r, i in zip(e.row, e.ids.tolist(), strict=True)], np.int64
             )
             paired = e.answered & (index >= 0)
-            result[f"intervention/{aid}/delta_miou"] = mean(e, e.q - original.q[index], paired)
+            result[f"intervention/{name}/delta_miou"] = mean(e, e.q - original.q[index], paired)
     return result

@@ -42,6 +42,7 @@ def pair_units(labels: Dataset, predictions: Dataset, options: ScoreOptions, who
     parts = [_of_pair(pair, found, offsets) for pair in found.conditions]
     truth, place = (np.concatenate([part[k] for part in parts]) for k in (0, 1))
     sizes = np.diff(offsets)[truth]
+    row_of = np.repeat(np.arange(len(keys)), np.diff(offsets))[place].tolist()
     counts = [len(part[0]) for part in parts]
     columns = {
         "pred_run": [run for (run, _), n in zip(found.conditions, counts, strict=True) for _ in range(n)],
@@ -56,6 +57,7 @@ def pair_units(labels: Dataset, predictions: Dataset, options: ScoreOptions, who
         [fault for fault in found.faults if fault.code != "missing_prediction"],
         columns,
         missing=sum(int((found.index[pair] < 0).sum()) for pair in found.conditions if pair[1] == ORIGINAL),
+        rows=[keys[row] for row in row_of],
     )
 
 

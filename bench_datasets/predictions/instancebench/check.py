@@ -28,7 +28,7 @@ ADVICE = {
     "bad_score": "write one finite number, or leave the score out",
     "bad_box": "write [x, y, width, height] in pixels, four finite numbers, none of the last two negative",
     "wrong_benchmark": "give predictions of instancebench, or name the benchmark that these are for",
-    "unknown_condition": f"known are {', '.join(CONDITIONS)}; others are scored under their own name",
+    "unknown_condition": f"known are {', '.join(CONDITIONS)}; others are held against original under their own name",
     "unknown_candidate": "no candidate of the image has this id; it counts as a wrong answer",
     "no_answer": "expressions answered with nothing; each counts as 0 and as unresolved",
     "empty_mask": "a mask without a pixel counts like no answer",

@@ -103,9 +103,10 @@ class TestConditions:
             ("0", "category_only"): {"a-0": line((0, 20)), "b-0": None},
             ("0", "text_swap"): {"a-0": line((50, 100)), "b-0": line((25, 75)), "a-1": FULL},
             ("0", "logic_explicit"): {"b-0": FULL, "c-0": line((0, 45))},
+            ("0", "rotated"): {"a-0": line((0, 25)), "b-0": FULL},  # no condition of the paper's
         }
         scores = bd.score("instancebench", truth_of(sets), predictions_of(given, tmp_path))
-        assert len(scores) == 3 + 2 + 2 + 2
+        assert len(scores) == 3 + 2 + 2 + 2 + 2
         result = bd.summarize("instancebench", scores, draws=20)
         expected = {
             "category_only/miou": (0.2, 2),  # (.4 + 0) / 2
@@ -113,6 +114,7 @@ class TestConditions:
             "text_swap/donor_iou": ((1 + 25 / 75) / 2, 2),  # a-1 has no donor
             "text_swap/donor_preference": (0.5, 2),  # b-0 is as near to one as to the other
             "logic_explicit/delta_miou": ((0.2 - 0.1) / 2, 2),
+            "rotated/delta_miou": ((-0.5 + 0.2) / 2, 2),
         }
         for key, (value, n) in expected.items():
             metric = result.metrics[f"intervention/{key}"]

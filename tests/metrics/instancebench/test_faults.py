@@ -59,6 +59,15 @@ def test_predictions(code: str, tmp_path: Path) -> None:
     assert result.metrics["miou"].value == 1.0
 
 
+@pytest.mark.parametrize("code", ["malformed_mask", "bad_box"])
+def test_a_prediction_is_named_with_its_row(code: str, tmp_path: Path) -> None:
+    lines = answers("a", "b")
+    PREDICTIONS[code][0](lines)
+    with pytest.raises(bd.FaultError, match=r"^b: prediction for b-0, ") as error:
+        bd.score("instancebench", truth_of([simple("a"), simple("b")]), read_lines(lines, tmp_path))
+    assert error.value.key == "b"
+
+
 TRUTH: dict[str, Callable[[dict[str, Any]], Any]] = {
     "malformed_mask": lambda row: row["candidates"][1].update(mask=BAD),
     "size_mismatch": lambda row: row["candidates"][1].update(mask=SMALL),
