@@ -13,9 +13,15 @@ import pytest
 
 import bench_datasets.builders as builders
 
+from .pvsg_sources import ENV
 from .small_sources import CountedFileSystem, table
 
 builders.register_all()
+
+
+@pytest.fixture(autouse=True)
+def _no_pvsg_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(ENV, raising=False)
 
 
 @pytest.fixture
@@ -46,3 +52,9 @@ def counted() -> type[CountedFileSystem]:
 def mini(shared: Path) -> str:
     """The real source of 17 rows."""
     return str(shared / "data" / "pbench_mini")
+
+
+@pytest.fixture
+def pvsg_mini(shared: Path) -> Path:
+    """The real videos, small."""
+    return shared / "data" / "pvsg_mini"

@@ -97,3 +97,14 @@ def write_zip(path: Path, files: Files, compression: int = zipfile.ZIP_DEFLATED)
 def load(root: object, config: str | None = None, split: Any = "test", **kwargs: Any) -> Any:
     """PVSG from a source, one split."""
     return load_dataset("pvsg", config, split=split, data_dir=str(root), **kwargs)
+
+
+ENV = "BENCH_DATASETS_PVSG"
+"""The variable that names a source."""
+
+VIDEOS = {
+    "vidor/val": [video("a"), video("b")],
+    "ego4d/val": [video("c")],
+    "epic_kitchen/train": [video("d"), video("e")],
+}
+"""A source with videos of every kind, two of them for training."""

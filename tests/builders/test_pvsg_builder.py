@@ -1,17 +1,11 @@
-"""PVSG's builder: every road to a source gives the same rows, and a build that was killed goes on where it was."""
+"""PVSG's builder: every road to a source gives the same rows, and what is wrong with one is told."""
 
 from __future__ import annotations
 
 import io
 import json
-import logging
-import os
 import pickle
-import signal
-import subprocess
-import sys
 import threading
-from collections.abc import Callable
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -21,51 +15,17 @@ import fsspec
 import numpy as np
 import PIL.Image
 import pytest
-from datasets import Image, ReadInstruction, get_dataset_config_names, get_dataset_split_names, load_dataset
+from datasets import ReadInstruction, get_dataset_config_names, get_dataset_split_names, load_dataset
 from pycocotools import mask as coco
 
 import bench_datasets.builders as builders
-from bench_datasets.builders.pvsg_frames import can_decode_video
-from bench_datasets.builders.pvsg_rows import frame_features, truth_features
+from bench_datasets.builders.pvsg_rows import truth_features
 from bench_datasets.builders.pvsg_vocabulary import CATEGORIES, PREDICATES
 from bench_datasets.builders.sources import SourceNotFoundError, SourceUnreachableError
 from bench_datasets.faults import BenchError
 from bench_datasets.masks import MASK_TYPE
 
-from .pvsg_sources import STILL, label_map, load, png, video, write
-
-ROOT = Path(__file__).resolve().parents[2]
-ENV = "BENCH_DATASETS_PVSG"
-VIDEOS = {
-    "vidor/val": [video("a"), video("b")],
-    "ego4d/val": [video("c")],
-    "epic_kitchen/train": [video("d"), video("e")],
-}
-
-
-@pytest.fixture(autouse=True)
-def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(ENV, raising=False)
-
-
-@pytest.fixture
-def pvsg_mini(shared: Path) -> Path:
-    return shared / "data" / "pvsg_mini"
-
-
-@pytest.fixture
-def told(caplog: pytest.LogCaptureFixture) -> Callable[[], dict[str, str]]:
-    """What the builder has said of each video since it was asked last: "built" or "kept"."""
-    caplog.set_level(logging.INFO, "bench_datasets")
-
-    def since() -> dict[str, str]:
-        words = [record.getMessage().split(": ", 2) for record in caplog.records]
-        caplog.clear()
-        return {
-            w[1]: w[2].split()[0] for w in words if w[0] == "pvsg" and len(w) == 3 and w[2][:5] in ("built", "kept ")
-        }
-
-    return since
+from .pvsg_sources import ENV, STILL, VIDEOS, load, png, video, write
 
 
 def test_the_mini_source(pvsg_mini: Path) -> None:
@@ -169,60 +129,6 @@ def test_over_http(tmp_path: Path) -> None:
             server.shutdown()
 
 
-def test_a_killed_build_goes_on_with_the_videos_that_are_missing(
-    tmp_path: Path, told: Callable[[], dict[str, str]]
-) -> None:
-    videos = {"vidor/val": [video(name) for name in "abcde"]}
-    root, cache = write(tmp_path / "source", videos), tmp_path / "cache"
-    code = (
-        "import os, signal, sys\n"
-        "import bench_datasets\n"
-        "from bench_datasets.builders import pvsg\n"
-        "from datasets import load_dataset\n"
-        "build = pvsg.build_video_row\n"
-        "def once_too_often(entry, *args, **kwargs):\n"
-        "    if entry.video_id == 'd':\n"
-        "        os.kill(os.getpid(), signal.SIGKILL)\n"
-        "    return build(entry, *args, **kwargs)\n"
-        "pvsg.build_video_row = once_too_often\n"
-        "load_dataset('pvsg', split='test', data_dir=sys.argv[1], cache_dir=sys.argv[2])\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code, str(root), str(cache)], cwd=ROOT, capture_output=True, text=True)
-    assert done.returncode == -signal.SIGKILL, done.stderr
-    data = load(root, cache_dir=str(cache))
-    assert told() == dict.fromkeys("abc", "kept") | dict.fromkeys("de", "built")
-    assert data.to_list() == list(load(root, streaming=True))
-
-
-def test_only_what_changed_is_built_again(tmp_path: Path, told: Callable[[], dict[str, str]]) -> None:
-    root, cache = write(tmp_path / "source", {"vidor/val": [video(name) for name in "abc"]}), str(tmp_path / "cache")
-    load(root, cache_dir=cache)
-    assert told() == dict.fromkeys("abc", "built")
-    load(root, cache_dir=cache)
-    assert told() == {}
-    (root / "vidor/masks/b/0001.png").write_bytes(png(label_map(2, 2, 2, 2, 2, 2)))
-    assert load(root, cache_dir=cache)[1]["tubes"][0]["frames"] == [0, 2]
-    assert told() == {"a": "kept", "b": "built", "c": "kept"}
-    write(root, {"vidor/val": [video("a"), video("b", summary="Another."), video("c")]}, files={})
-    assert load(root, cache_dir=cache)["summary"][:][1] == "Another."
-    assert told() == {"a": "kept", "b": "built", "c": "kept"}
-    load(root, cache_dir=cache, download_mode="force_redownload")
-    assert told() == dict.fromkeys("abc", "built")
-
-
-def test_a_kept_video_that_is_damaged_is_built_again(tmp_path: Path, told: Callable[[], dict[str, str]]) -> None:
-    videos = [video("a", [(1, 2, "squeezing", [[0, 1]])]), video("b")]
-    root, cache = write(tmp_path / "source", {"vidor/val": videos}), tmp_path / "cache"
-    first = load(root, cache_dir=str(cache)).to_list()
-    kept = sorted((cache / "bench_datasets" / "pvsg").rglob("*.arrow"))
-    assert len(kept) == 2
-    kept[0].write_bytes(kept[0].read_bytes()[:100])
-    (root / "pvsg.json").touch()
-    told()
-    assert load(root, cache_dir=str(cache)).to_list() == first
-    assert sorted(told().values()) == ["built", "kept"]
-
-
 def test_faults_are_told_once_with_their_videos(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     videos = [video("a", [(1, 2, "squeezing", [[0, 1]])]), video("b", frames=9), video("c")]
     root = write(tmp_path, {"vidor/val": videos}, {"c": [STILL, None, STILL]})
@@ -290,90 +196,6 @@ def test_two_files_for_one_frame(tmp_path: Path) -> None:
         load(root)
 
 
-def test_frames(tmp_path: Path) -> None:
-    root = write(tmp_path, VIDEOS, {"a": [STILL, label_map(1, 0, 0, 0, 7, 7), None, STILL]})
-    pictures = [np.full((4, 6, 3), 60 * k, np.uint8) for k in range(3)]
-    for k, values in enumerate(pictures):
-        path = root / f"vidor/frames/a/{k:04d}.png"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        PIL.Image.fromarray(values).save(path)
-    data = load(root, "frames")
-    assert data.features == frame_features(True)
-    assert data.features["image"] == Image()
-    assert [(row["video_id"], row["frame"]) for row in data] == [
-        *(("a", 0), ("a", 1), ("a", 3)),
-        *((name, frame) for name in "bc" for frame in range(3)),
-    ]
-    assert np.array_equal(np.asarray(data[1]["image"]), pictures[1])
-    assert [row["image"] is None for row in data] == [False, False, *[True] * 7]
-    assert data[1]["object_ids"] == [1]
-    assert data[0]["object_ids"] == [1, 2]
-    assert data[0]["categories"] == [CATEGORIES.index("adult"), CATEGORIES.index("table")]
-    expected = coco.encode(np.asfortranarray(STILL == 2, dtype=np.uint8))
-    assert data[0]["masks"][1] == {"size": expected["size"], "counts": expected["counts"].decode()}
-    plain = load(root, "frames", images=False)
-    assert plain.features == frame_features(False)
-    assert plain.to_list() == data.remove_columns("image").to_list()
-    assert list(load(root, "frames", images=False, streaming=True)) == plain.to_list()
-    assert load(root, "frames", images=False, num_proc=2).to_list() == plain.to_list()
-    with pytest.raises(BenchError, match="images: expected True or False"):
-        load(root, "frames", images="no")
-
-
-def test_more_frames_than_a_batch(pvsg_mini: Path) -> None:
-    data = load(pvsg_mini, "frames", images=False)
-    (row,) = load(pvsg_mini)
-    tubes = {item["object_id"]: tube for item, tube in zip(row["objects"], row["tubes"], strict=True)}
-    assert data["frame"][:] == list(range(146))
-    found: dict[int, list[int]] = {}
-    for frame in data:
-        for label in frame["object_ids"]:
-            found.setdefault(label, []).append(frame["frame"])
-    assert found == {label: tube["frames"] for label, tube in tubes.items()}
-
-
-def _write_mp4(path: Path, frames: int) -> None:
-    import av
-
-    with av.open(str(path), "w") as container:
-        stream = container.add_stream("mpeg4", rate=5)
-        stream.width, stream.height, stream.pix_fmt = 64, 64, "yuv420p"
-        for n in range(frames):
-            picture = av.VideoFrame.from_ndarray(np.full((64, 64, 3), 60 * n, np.uint8), format="rgb24")
-            container.mux(stream.encode(picture))
-        container.mux(stream.encode(None))
-
-
-@pytest.mark.skipif(not can_decode_video(), reason="PyAV is not installed (the extra `video`)")
-def test_frames_from_the_mp4(tmp_path: Path) -> None:
-    root = write(tmp_path, {"vidor/val": [video("a", frames=4)]}, {"a": [STILL, None, STILL, STILL]})
-    path = root / "vidor" / "videos" / "a.mp4"
-    path.parent.mkdir()
-    _write_mp4(path, 3)
-    for kwargs in ({}, {"streaming": True}):
-        data = list(load(root, "frames", **kwargs))
-        assert [row["frame"] for row in data] == [0, 2, 3]
-        assert [None if row["image"] is None else round(np.asarray(row["image"]).mean() / 60) for row in data] == [
-            0,
-            2,
-            None,
-        ]
-    path.write_bytes(b"no video")
-    with pytest.raises(BenchError, match=r"a\.mp4: the video cannot be read"):
-        load(root, "frames")
-
-
-def test_the_path_of_a_video(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
-    root = write(tmp_path, {"vidor/val": [video("a"), video("b")]})
-    (root / "vidor" / "videos").mkdir()
-    (root / "vidor" / "videos" / "b.mp4").write_bytes(b"film")
-    assert load(root)["video"][:] == [None, str(root.resolve() / "vidor/videos/b.mp4")]
-    monkeypatch.setattr("bench_datasets.builders.pvsg.can_decode_video", lambda: False)
-    monkeypatch.setattr("bench_datasets.builders.pvsg_frames.can_decode_video", lambda: False)
-    assert load(root, "frames")["image"][:] == [None] * 6
-    assert "pip install 'bench-datasets[video]'" in caplog.text
-
-
 def test_sources_that_are_not_there(tmp_path: Path) -> None:
     with pytest.raises(SourceNotFoundError, match=r"found no pvsg\.json"):
         load(tmp_path)
@@ -394,12 +216,3 @@ def test_one_video_is_held_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyP
     root = write(tmp_path, {"vidor/val": [video(name) for name in "abcd"]})
     data = load(root)
     assert [len(batch) for batch in data.data.to_batches()] == [1] * 4
-
-
-def test_processes_share_what_is_kept(tmp_path: Path, told: Callable[[], dict[str, str]]) -> None:
-    root, cache = write(tmp_path / "source", {"vidor/val": [video(name) for name in "abcd"]}), str(tmp_path / "cache")
-    load(root, cache_dir=cache, num_proc=2)
-    os.utime(root / "pvsg.json", (1, 1))
-    told()
-    assert load(root, cache_dir=cache)["key"][:] == list("abcd")
-    assert told() == dict.fromkeys("abcd", "kept")
