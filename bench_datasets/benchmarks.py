@@ -82,8 +82,8 @@ class Benchmark:
             BenchError: the benchmark has none.
         """
         name = self.modules.get(job)
-        if name is None and self.name in _OWN:
-            name = COMPANIONS[job].format(self.name)
+        if name is None:
+            name = COMPANIONS[job].format(self.name) if self.name in _OWN else GENERIC.get(job)
         if name is None:
             raise BenchError(f"{self.name}: the benchmark has no module for {job}; its package must name one")
         return self._import(name)
@@ -103,6 +103,9 @@ COMPANIONS = {
     "report": "bench_datasets.report.{}",
 }
 """Further modules of a benchmark by their job, and where this package keeps those of its own."""
+
+GENERIC = {"report": "bench_datasets.report.generic"}
+"""Modules that do a job for every benchmark, in the place of one that a plug-in doesn't name."""
 
 
 _OWN: dict[str, Benchmark] = {

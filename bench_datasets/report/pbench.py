@@ -9,21 +9,19 @@ import numpy as np
 import pyarrow as pa
 
 from bench_datasets.benchmarks import PBENCH_LEVELS
-from bench_datasets.masks import MaskColumn, list_offsets, list_values, quotient, resize
+from bench_datasets.masks import list_offsets, list_values, quotient
 from bench_datasets.metrics.errors import find_errors
+from bench_datasets.metrics.masklists import MaskLists
 from bench_datasets.metrics.pbench.protocol import get_protocol
 from bench_datasets.metrics.pbench.rows import read_rows
 from bench_datasets.metrics.pbench.summary import read_scores
 from bench_datasets.published import published
 from bench_datasets.report.content import Content, Ladder, Panel, lanes, telling
 from bench_datasets.report.embed import coded
-from bench_datasets.report.layers import Frame, base, dense, difference_layer, masks_layer
+from bench_datasets.report.masks import mask_panels
 from bench_datasets.report.material import Material
 from bench_datasets.report.runs import Run
 from bench_datasets.results import Result
-
-PLAIN = (240, 320)
-"""Size (height, width) of the ground of a row that has none."""
 
 
 def truth_key(key: str) -> str:
@@ -110,44 +108,12 @@ def ladders(results: Sequence[Result]) -> list[Ladder]:
 
 def panels(runs: Sequence[Run], material: Material, keys: Sequence[str]) -> Iterator[tuple[str, list[Panel], str]]:
     """The pictures of some rows: key, one panel, no further drawing."""
-    images = material.pictures(keys)
-    tables = [pa.concat_tables(material.batches(i, set(keys))) for i in range(len(runs))]
-    read = [read_rows(table, None) for table in tables]
-    scores = [
-        {row["key"]: row for row in run.table.filter(pa.compute.is_in(run.table["key"], pa.array(keys))).to_pylist()}
-        for run in runs
-    ]
-    place = {key: k for k, key in enumerate(read[0].keys)}
-    for key in keys:
-        k = place[key]
-        true = _own(read[0].true, k)
-        given = [_own(rows.predicted, k) for rows in read]
-        size = _size(true, given)
-        frame = Frame.fit(size)
-        truth = dense(true, frame)
-        layers, facts = [], []
-        for masks, found in zip(given, scores, strict=True):
-            n = len(masks)
-            answer = dense(resize(masks, np.full(n, size[0]), np.full(n, size[1])), frame)
-            layers.append((masks_layer(answer, frame, predicted=True), difference_layer(truth, answer, frame)))
-            facts.append(_facts(found[key]))
-        panel = Panel(
-            "", (frame.height, frame.width), base(images.get(key), frame),
-            masks_layer(truth, frame, predicted=False), layers, facts,
-        )  # fmt: skip
-        yield key, [panel], ""
+    yield from mask_panels(runs, material, keys, _read, _facts)
 
 
-def _own(lists: Any, k: int) -> MaskColumn:
-    column: MaskColumn = lists.masks.part(int(lists.groups[k]), int(lists.groups[k + 1]))
-    return column
-
-
-def _size(true: MaskColumn, given: Sequence[MaskColumn]) -> tuple[int, int]:
-    for column in (true, *given):
-        if len(column):
-            return int(column.heights[0]), int(column.widths[0])
-    return PLAIN
+def _read(table: pa.Table) -> tuple[list[str], MaskLists, MaskLists]:
+    rows = read_rows(table, None)
+    return rows.keys, rows.true, rows.predicted
 
 
 def _facts(row: Mapping[str, Any]) -> str:
