@@ -49,6 +49,10 @@ class Benchmark:
         headline: the metric key that stands for a protocol's result, by protocol.
         task_ids: the Hub leaderboard's task id on the source dataset, by protocol; absent where there is none.
         citation: BibTeX.
+        about: what it is and what a row is, in two sentences, for cards; the title for an empty one.
+        task_categories: the Hub's names of what it asks for, for cards.
+        tags: further words that it is found by, for cards.
+        columns: what a column of the truth means, by its name, for cards.
         modules: modules that stand elsewhere than this package keeps those of its own benchmarks, by their job, a key
             of `COMPANIONS`. A plug-in names its own here, or one of this package whose form it shares.
     """
@@ -62,6 +66,10 @@ class Benchmark:
     headline: dict[str, str]
     task_ids: dict[str, str] = field(default_factory=dict)
     citation: str = ""
+    about: str = ""
+    task_categories: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    columns: Mapping[str, str] = field(default_factory=dict)
     modules: Mapping[str, str] = field(default_factory=dict)
 
     def metric_module(self) -> ModuleType:
@@ -127,6 +135,12 @@ _OWN: dict[str, Benchmark] = {
             "@misc{falconperception, title={Falcon Perception}, year={2026}, eprint={2603.27365},"
             " archivePrefix={arXiv}}"
         ),
+        about=(
+            "Referring expressions and the masks of everything they name, in five levels of difficulty and a dense part"
+            " with very many instances. A row is one expression about one image."
+        ),
+        task_categories=("image-segmentation", "mask-generation"),
+        tags=("referring-segmentation", "instance-segmentation", "open-vocabulary"),
     ),
     "instancebench": Benchmark(
         name="instancebench",
@@ -137,6 +151,12 @@ _OWN: dict[str, Benchmark] = {
         source=Source(repo="", revision="", env="BENCH_DATASETS_INSTANCEBENCH", rows={"test": 2918}),
         headline={"default": "miou"},
         citation="@misc{instancebench, title={InstanceBench}, author={Li and others}, year={2026}}",
+        about=(
+            "Sets of expressions that all mean one instance, by different paths, among other instances of its class:"
+            " does a model find the same thing however it is asked? A row is one set about one image."
+        ),
+        task_categories=("image-segmentation", "mask-generation"),
+        tags=("referring-segmentation", "instance-segmentation", "visual-grounding"),
     ),
     "pvsg": Benchmark(
         name="pvsg",
@@ -161,6 +181,12 @@ _OWN: dict[str, Benchmark] = {
             "@inproceedings{yang2023pvsg, title={Panoptic Video Scene Graph Generation}, author={Yang and others},"
             " booktitle={CVPR}, year={2023}, eprint={2311.17058}, archivePrefix={arXiv}}"
         ),
+        about=(
+            "Videos with a mask for every object in every frame, and the relations between the objects, each with its"
+            " spans of frames. A row is one video."
+        ),
+        task_categories=("image-segmentation", "video-classification"),
+        tags=("video", "panoptic-segmentation", "scene-graph"),
     ),
 }
 """The benchmarks of this package."""

@@ -66,8 +66,9 @@ def test_one_that_works_is_a_benchmark(install: Install) -> None:
     assert list(BENCHMARKS)[:3] == ["pbench", "instancebench", "pvsg"]
     with pytest.raises(BenchError, match=r"toy_good: its package's module toy\.metric can't be imported"):
         get_benchmark("toy_good").metric_module()
-    with pytest.raises(BenchError, match="no module for report"):
-        get_benchmark("toy_good").companion("report")
+    with pytest.raises(BenchError, match="no module for errors"):
+        get_benchmark("toy_good").companion("errors")
+    assert get_benchmark("toy_good").companion("report").__name__ == "bench_datasets.report.generic"
 
 
 @pytest.mark.parametrize(

@@ -8,40 +8,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bench_datasets.benchmarks import Benchmark, get_benchmark
-from bench_datasets.faults import FAULTS, BenchError
+from bench_datasets.benchmarks import BENCHMARKS, Benchmark, get_benchmark
+from bench_datasets.faults import FAULTS
 from bench_datasets.hub.tallies import Tally, size_category
 from bench_datasets.hub.templates import TAG, bibtex, front_matter, render, to_yaml
 
 HUB = "https://huggingface.co"
 """Where sources' pages are."""
 
-_ABOUT = {
-    "pbench": (
-        "Referring expressions and the masks of everything they name, in five levels of difficulty and a dense part"
-        " with very many instances. A row is one expression about one image."
-    ),
-    "instancebench": (
-        "Sets of expressions that all mean one instance, by different paths, among other instances of its class: does a"
-        " model find the same thing however it is asked? A row is one set about one image."
-    ),
-    "pvsg": (
-        "Videos with a mask for every object in every frame, and the relations between the objects, each with its spans"
-        " of frames. A row is one video."
-    ),
-}
-
-_TASKS = {
-    "pbench": ["image-segmentation", "mask-generation"],
-    "instancebench": ["image-segmentation", "mask-generation"],
-    "pvsg": ["image-segmentation", "video-classification"],
-}
-
-_TAGS = {
-    "pbench": ["referring-segmentation", "instance-segmentation", "open-vocabulary"],
-    "instancebench": ["referring-segmentation", "instance-segmentation", "visual-grounding"],
-    "pvsg": ["video", "panoptic-segmentation", "scene-graph"],
-}
+_LICENCES = ("apache-2.0", "mit", "bsd-3-clause", "cc0-1.0", "cc-by-4.0", "cc-by-sa-4.0", "cc-by-nc-4.0")
+"""Licences that the Hub knows by these names."""
 
 
 @dataclass(frozen=True)
@@ -130,6 +106,16 @@ class DatasetFacts:
         return self.source == "sample"
 
     @property
+    def own(self) -> bool:
+        """Whether the benchmark is one of this package's."""
+        return self.benchmark in BENCHMARKS.own
+
+    @property
+    def package(self) -> str:
+        """The package that brings the benchmark."""
+        return "bench_datasets" if self.own else BENCHMARKS.plugins[self.benchmark].package.split()[0]
+
+    @property
     def title(self) -> str:
         """For people."""
         return get_benchmark(self.benchmark).title + (" (built-in sample)" if self.is_sample else "")
@@ -148,7 +134,7 @@ def dataset_card(facts: DatasetFacts) -> str:
         "dataset_card.md",
         facts=facts,
         benchmark=benchmark,
-        about=_ABOUT[facts.benchmark],
+        about=about(benchmark),
         main=facts.configs[0],
         licence=_licence_text(facts, benchmark),
         source=_source_text(facts, benchmark),
@@ -168,7 +154,7 @@ def eval_yaml(facts: DatasetFacts) -> str:
     return to_yaml(
         {
             "name": facts.title,
-            "description": _ABOUT[facts.benchmark],
+            "description": about(benchmark),
             "evaluation_framework": "bench-datasets",
             "tasks": [{"id": task, "config": main, "split": facts.split} for task in tasks(benchmark)],
         }
@@ -190,12 +176,12 @@ def metric_card(name: str, repo: str) -> str:
         "pinned": False,
         "license": "apache-2.0",
         "short_description": f"{benchmark.title}'s numbers for evaluate.load",
-        "tags": ["evaluate", "metric", TAG, *_TAGS[name]],
+        "tags": ["evaluate", "metric", TAG, *benchmark.tags],
     }
     text = render(
         "metric_card.md",
         benchmark=benchmark,
-        about=_ABOUT[name],
+        about=about(benchmark),
         repo=repo,
         version=__version__,
         protocols=protocol_rows(benchmark),
@@ -229,20 +215,9 @@ def protocol_rows(benchmark: Benchmark) -> list[dict[str, str]]:
     return found
 
 
-def own() -> list[str]:
-    """The benchmarks that this package publishes."""
-    return list(_ABOUT)
-
-
-def about(name: str) -> str:
-    """A benchmark in two sentences.
-
-    Raises:
-        BenchError: it is another package's.
-    """
-    if name not in _ABOUT:
-        raise BenchError(f"publish: expected one of {', '.join(_ABOUT)}, got {name!r}; its own package publishes it")
-    return _ABOUT[name]
+def about(benchmark: Benchmark) -> str:
+    """A benchmark in two sentences."""
+    return benchmark.about or f"{benchmark.title}, a benchmark."
 
 
 def _metadata(facts: DatasetFacts, benchmark: Benchmark) -> dict[str, Any]:
@@ -252,11 +227,13 @@ def _metadata(facts: DatasetFacts, benchmark: Benchmark) -> dict[str, Any]:
         "pretty_name": facts.title,
         **_licence(facts, benchmark),
         "language": ["en"],
-        "task_categories": _TASKS[facts.benchmark],
+        "task_categories": list(benchmark.task_categories),
         "size_categories": [size_category(rows)],
         "annotations_creators": ["machine-generated" if facts.is_sample else "found"],
-        "tags": [TAG, "benchmark", *_TAGS[facts.benchmark]],
+        "tags": [TAG, "benchmark", *benchmark.tags],
     }
+    if not found["task_categories"]:
+        del found["task_categories"]
     if "/" in facts.source and "://" not in facts.source:
         found["source_datasets"] = [facts.source]
     return {
@@ -268,17 +245,19 @@ def _metadata(facts: DatasetFacts, benchmark: Benchmark) -> dict[str, Any]:
 
 def _licence(facts: DatasetFacts, benchmark: Benchmark) -> dict[str, str]:
     """The licence as the Hub's metadata has it."""
-    if facts.is_sample:
+    if facts.is_sample and facts.own:
         return {"license": "apache-2.0"}
+    name = benchmark.source.licence.lower().replace(" ", "-")
+    if name in _LICENCES:
+        return {"license": name}
     if not benchmark.source.repo:
         return {"license": "unknown"}
-    name = benchmark.source.licence.lower().replace(" ", "-")
     link = f"{HUB}/datasets/{benchmark.source.repo}"
     return {"license": "other", "license_name": name, "license_link": link}
 
 
 def _licence_text(facts: DatasetFacts, benchmark: Benchmark) -> str:
-    if facts.is_sample:
+    if facts.is_sample and facts.own:
         return "The drawings, masks and texts are made by `bench_datasets` itself and are Apache-2.0."
     stated = benchmark.source.licence
     text = (
@@ -289,7 +268,7 @@ def _licence_text(facts: DatasetFacts, benchmark: Benchmark) -> str:
 
 def _source_text(facts: DatasetFacts, benchmark: Benchmark) -> str:
     if facts.is_sample:
-        return "the sample that is built into `bench_datasets`"
+        return f"the sample that is built into `{facts.package}`"
     if "/" in facts.source and "://" not in facts.source:
         return f"[{facts.source}]({HUB}/datasets/{facts.source})"
     return f"`{facts.source}`, a copy of {benchmark.title}"

@@ -7,6 +7,8 @@ from typing import Any
 
 from datasets import ClassLabel, Features, Image, LargeList, List, Value
 
+from bench_datasets.benchmarks import get_benchmark
+
 _MASK = "COCO compressed RLE: `size` [height, width] and `counts`"
 
 _ORIGIN = {
@@ -76,12 +78,23 @@ _PVSG = {
 _PREVIEW = {
     "overlay": "The masks, each in a colour of its own, drawn over the image, or over a plain ground where the pixels "
     "may not be passed on.",
+    "text": "What the row says; null where it says nothing.",
     "count": "How many masks are drawn.",
     "candidates": "How many instances of the category are drawn; the target is the orange one.",
     "expressions": "The texts that all mean the target, the core roles first.",
     "frame": "The frame that is drawn, from 0.",
     "objects": "The categories of the objects that are drawn.",
     "relations": "Relations that hold in the frame, in words.",
+}
+
+_COMMON = {
+    "key": "The row's name.",
+    "id": "The source's id.",
+    "split": "The split that the row is in.",
+    "expression": "The text that says what to find.",
+    "masks": f"The row's masks; {_MASK}.",
+    "height": "Height in pixels.",
+    "width": "Width in pixels.",
 }
 
 COLUMNS = {"pbench": _PBENCH, "instancebench": _INSTANCEBENCH, "pvsg": _PVSG}
@@ -99,9 +112,10 @@ def describe(benchmark: str, config: str, features: Features) -> Iterator[tuple[
         >>> list(describe("pbench", "default", Features({"id": Value("int64")})))
         [('id', 'int64', "The source's id.")]
     """
-    words = {**_ORIGIN, **COLUMNS[benchmark], **(_PREVIEW if config == "preview" else {})}
+    own = COLUMNS[benchmark] if benchmark in COLUMNS else {**_COMMON, **get_benchmark(benchmark).columns}
+    words = {**_ORIGIN, **own, **(_PREVIEW if config == "preview" else {})}
     for name, feature in features.items():
-        yield name, kind(feature), words[name]
+        yield name, kind(feature), words[name] if benchmark in COLUMNS else words.get(name, "As its builder gives it.")
 
 
 def kind(feature: Any) -> str:

@@ -19,9 +19,9 @@ from bench_datasets.hub import cards
 from bench_datasets.hub.client import check_name, connect
 from bench_datasets.hub.columns import describe
 from bench_datasets.hub.commits import CommitResult, Content, Plan, commit
-from bench_datasets.hub.preview import FEATURES, Preview, make_preview
+from bench_datasets.hub.preview import ANY, FEATURES, Preview, make_preview
 from bench_datasets.hub.shards import Shard, read_shards, write_shards
-from bench_datasets.hub.tallies import COUNTED, count
+from bench_datasets.hub.tallies import COUNTED, COUNTED_ELSEWHERE, count
 from bench_datasets.hub.templates import over_ours
 from bench_datasets.hub.truth import Part, Truth, open_source
 
@@ -92,7 +92,6 @@ def publish_dataset(
         >>> publish_dataset("pbench", "me/pbench-sample", data="sample")                     # doctest: +SKIP
     """
     check_name(repo, "repo")
-    cards.about(get_benchmark(benchmark).name)
     with tempfile.TemporaryDirectory(prefix="bench_datasets-") as folder:
         truth = open_source(benchmark, data, with_images=with_images, labels_only=labels_only)
         built = build_dataset(truth, repo, Path(folder), **sizes)
@@ -156,17 +155,18 @@ def _facts(
     names = dict.fromkeys(part.config for part in written)
     configs = [_config(truth, written, name, features[name], features[main]) for name in names]
     configs += [_alias(part, shards) for part, shards in written.items() if part.alias and shards]
-    configs.append(_preview_config(truth.benchmark, preview))
+    configs += [_preview_config(truth.benchmark, preview)] if preview.shards else []
     hashes, faults = {}, dict[str, dict[str, Any]]()
     for split, shards in _by_split(written, main).items():
         hashes[split], found = _hash(truth.benchmark, shards, features[main], folder)
         for code, fault in found.items():
             old = faults.get(code, {"count": 0, "examples": []})
             faults[code] = {"count": old["count"] + fault["count"], "examples": old["examples"] + fault["examples"]}
+    counted = [name for name in COUNTED.get(truth.benchmark, COUNTED_ELSEWHERE) if name in features[main]]
     rows = (
         (main, split, table)
         for split, shards in _by_split(written, main).items()
-        for table in read_shards(shards, [name for name in COUNTED[truth.benchmark] if name in features[main]])
+        for table in read_shards(shards, counted)
     )
     return cards.DatasetFacts(
         benchmark=truth.benchmark,
@@ -206,7 +206,7 @@ def _config(
     return cards.Config(
         name=config,
         paths=paths,
-        meaning=MEANINGS[truth.benchmark, config],
+        meaning=MEANINGS.get((truth.benchmark, config), f"a row of {get_benchmark(truth.benchmark).title}"),
         features=_listed(features),
         columns=list(describe(truth.benchmark, config, Features(own))),
         default=config == "videos",
@@ -227,7 +227,7 @@ def _alias(part: Part, shards: Sequence[Shard]) -> cards.Config:
 
 
 def _preview_config(benchmark: str, preview: Preview) -> cards.Config:
-    features = FEATURES[benchmark]
+    features = FEATURES.get(benchmark, ANY)
     return cards.Config(
         name="preview",
         paths={split: [f"preview/{split}-*"] for split in preview.shards},

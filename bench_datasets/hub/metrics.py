@@ -6,12 +6,13 @@ import html
 from collections.abc import Sequence
 from functools import partial
 
-from bench_datasets.benchmarks import get_benchmark
+from bench_datasets.benchmarks import BENCHMARKS, get_benchmark
 from bench_datasets.faults import BenchError
 from bench_datasets.hub import cards
 from bench_datasets.hub.client import check_name
 from bench_datasets.hub.commits import CommitResult, Content, Plan, commit
 from bench_datasets.hub.templates import over_ours
+from bench_datasets.metrics.evaluating import metric_path
 
 _MODULE = '''"""{title} for `evaluate.load`: everything stands in the package, so that both give the same numbers."""
 
@@ -76,16 +77,16 @@ def publish_metrics(
         What was done for each, or for a dry run the plans.
 
     Raises:
-        BenchError: the Hub won't take one; those before it are published.
+        BenchError: a benchmark has no `evaluate` module; or the Hub won't take one; those before it are published.
 
     Example:
         >>> publish_metrics(["pbench"], org="me")                                            # doctest: +SKIP
     """
     if "/" in org or not org:
         raise BenchError(f"org: expected the name of a user or an organisation, got {org!r}")
-    names = list(dict.fromkeys(get_benchmark(name).name for name in benchmarks)) or cards.own()
+    names = list(dict.fromkeys(get_benchmark(name).name for name in benchmarks)) or list(BENCHMARKS.own)
     for name in names:
-        cards.about(name)
+        metric_path(name)
     found: list[CommitResult | Plan] = []
     for name in names:
         repo = check_name(f"{org}/{name}", "org")
@@ -128,7 +129,7 @@ def metric_files(name: str, repo: str) -> dict[str, Content]:
         for row in cards.protocol_rows(benchmark)
     )
     page = _PAGE.format(
-        title=html.escape(benchmark.title), about=html.escape(cards.about(name)), repo=html.escape(repo), rows=rows
+        title=html.escape(benchmark.title), about=html.escape(cards.about(benchmark)), repo=html.escape(repo), rows=rows
     )
     return {
         f"{repo.split('/')[1]}.py": _MODULE.format(

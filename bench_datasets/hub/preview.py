@@ -62,6 +62,14 @@ FEATURES: dict[str, Features] = {
 }
 """The preview's columns."""
 
+ANY = Features(
+    {"key": Value("string"), "text": Value("string"), "count": Value("int32"), "overlay": Image()},
+)
+"""Those of another package's benchmark whose rows have masks."""
+
+_SAYS = ("expression", "text", "caption", "question")
+"""Columns that say what a row is about, the likeliest first."""
+
 
 @dataclass(frozen=True)
 class Preview:
@@ -90,8 +98,10 @@ def make_preview(truth: Truth, written: Mapping[Part, list[Shard]], folder: Path
         written: the files of its parts.
         folder: the repo's folder on this machine.
     """
-    over = truth.with_images or truth.is_sample
+    over, grounded = truth.with_images or truth.is_sample, truth.benchmark in FEATURES
     parts = [part for part in written if part.config in ("default", "videos") and written[part]]
+    if truth.benchmark not in FEATURES:
+        parts = [part for part in parts if "masks" in pq.read_schema(written[part][0].file).names]
     shards: dict[str, list[Shard]] = {}
     tiles: list[tuple[bytes, str, str]] = []
     for split, group in itertools.groupby(parts, lambda part: part.split):
@@ -101,14 +111,15 @@ def make_preview(truth: Truth, written: Mapping[Part, list[Shard]], folder: Path
             quota = MOST_ROWS // max(1, len(parts))
             chosen = list(_chosen(truth, part, written[part], quota, over))
             grounds = _frames(truth, written, part, chosen) if over and truth.benchmark == "pvsg" else {}
-            drawn = [_DRAW[truth.benchmark](row, over, grounds) for row in chosen]
+            grounded = grounded or any(_ground(row, over) is not None for row in chosen)
+            drawn = [_DRAW.get(truth.benchmark, _any)(row, over, grounds) for row in chosen]
             rows += drawn
             shown = [row for row in drawn if row.get("count") != 0 and row.get("objects") != []]
             tiles += [_tile(truth.benchmark, row) for row in _spread(shown, max(1, TILES // len(parts)))]
-        features = FEATURES[truth.benchmark]
+        features = FEATURES.get(truth.benchmark, ANY)
         table = pa.Table.from_pylist(rows, schema=features.arrow_schema)
         shards[split] = write_shards([table], features, folder, f"preview/{split}")
-    return Preview(shards, drawing.mosaic(tiles[:TILES]) if tiles else None, over)
+    return Preview(shards, drawing.mosaic(tiles[:TILES]) if tiles else None, over and grounded)
 
 
 def _spread(items: Sequence[Any], most: int) -> list[Any]:
@@ -151,7 +162,7 @@ def _picture(image: Any, name: str) -> dict[str, Any]:
 
 
 def _size(row: Mapping[str, Any]) -> tuple[int, int] | None:
-    height, width = row["height"], row["width"]
+    height, width = row.get("height"), row.get("width")
     return None if height is None or width is None else (int(height), int(width))
 
 
@@ -163,6 +174,20 @@ def _pbench(row: Mapping[str, Any], over: bool, grounds: Grounds) -> dict[str, A
         **{name: row[name] for name in ("key", "level", "expression")},
         "count": len(masks),
         "overlay": _picture(image, row["key"].replace("/", "_")),
+    }
+
+
+def _any(row: Mapping[str, Any], over: bool, grounds: Grounds) -> dict[str, Any]:
+    del grounds
+    masks, _ = _sound(row["masks"] or [])
+    size = _size(row)
+    if size is None and len(masks):
+        size = int(masks.heights[0]), int(masks.widths[0])
+    return {
+        "key": row["key"],
+        "text": next((str(row[name]) for name in _SAYS if row.get(name) is not None), None),
+        "count": len(masks),
+        "overlay": _picture(drawing.overlay(_ground(row, over), size, masks), row["key"].replace("/", "_")),
     }
 
 
@@ -263,6 +288,8 @@ def _frame_images(
 def _tile(benchmark: str, row: Mapping[str, Any]) -> tuple[bytes, str, str]:
     """A row's overlay with two lines of words for the card's picture."""
     data = row["overlay"]["bytes"]
+    if benchmark not in FEATURES:
+        return data, row["text"] or row["key"], f"{row['count']} mask" + "s" * (row["count"] != 1)
     if benchmark == "pbench":
         many = f"{row['count']} mask" + "s" * (row["count"] != 1)
         return data, row["expression"], f"{PBENCH_LEVELS[row['level']]}, {many}"

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
 
 from bench_datasets.benchmarks import PBENCH_LEVELS
@@ -55,7 +56,7 @@ def count(benchmark: str, rows: Rows) -> list[Tally]:
         benchmark: its name.
         rows: of its main config, as they are published; columns that are not counted may be absent.
     """
-    found = {"pbench": _pbench, "instancebench": _instancebench, "pvsg": _pvsg}[benchmark](rows)
+    found = {"pbench": _pbench, "instancebench": _instancebench, "pvsg": _pvsg}.get(benchmark, _any)(rows)
     return [tally for tally in found if tally.rows]
 
 
@@ -65,6 +66,25 @@ COUNTED: dict[str, tuple[str, ...]] = {
     "pvsg": ("source", "frames_present", "objects", "relations", "relations_left_out"),
 }
 """The columns that are counted."""
+
+COUNTED_ELSEWHERE = ("key", "masks")
+"""Those of another package's benchmark."""
+
+
+def _any(rows: Rows) -> list[Tally]:
+    found: dict[str, Counter[str]] = {}
+    masked = False
+    for _, split, table in rows:
+        line = found.setdefault(split, Counter())
+        line["rows"] += len(table)
+        if "masks" in table.column_names:
+            masked = True
+            counts = np.diff(list_offsets(pa.concat_arrays(table["masks"].chunks)))
+            line["masks"] += int(counts.sum())
+            line["none"] += int((counts == 0).sum())
+    heads = ("split", "rows", *(("masks", "none") if masked else ()))
+    lines = [(split, *(f"{line[head]:,}" for head in heads[1:])) for split, line in found.items()]
+    return [Tally("Rows", heads, tuple(lines), "`none` counts rows without a mask." if masked else "")]
 
 
 def _pbench(rows: Rows) -> list[Tally]:

@@ -15,7 +15,7 @@ import pyarrow as pa
 from datasets import Features, Value, load_dataset
 
 from bench_datasets import __version__
-from bench_datasets.benchmarks import PBENCH_LEVELS, get_benchmark
+from bench_datasets.benchmarks import BENCHMARKS, PBENCH_LEVELS, get_benchmark
 from bench_datasets.builders import provenance
 from bench_datasets.faults import BenchError
 
@@ -79,8 +79,7 @@ class Truth:
 
     def open(self, config: str, *, images: bool, streaming: bool = True) -> Mapping[str, Any]:
         """The datasets of a builder's config, by split."""
-        root = _sample_dir(self.benchmark) if self.data == SAMPLE else self.data
-        return _open(self.benchmark, root, config, images=images, streaming=streaming)
+        return _open(self.benchmark, *_place(self.benchmark, self.data, config), images=images, streaming=streaming)
 
     def read(self, part: Part) -> tuple[Features, Iterator[pa.Table]]:
         """A part's published columns, and its rows, some at a time."""
@@ -90,7 +89,7 @@ class Truth:
         streaming = not (self.benchmark == "pvsg" and config == "videos")
         data = self.open(config, images=self.read_images, streaming=streaming)[split]
         features = self.features(data.features)
-        portion = _PORTION[self.benchmark]
+        portion = _PORTION.get(self.benchmark, 64)
         if "image" in data.features:
             portion = max(16, portion // 4)
         tables = data.with_format("arrow").iter(batch_size=portion)
@@ -116,7 +115,7 @@ class Truth:
                 )
             ]
             table = table.set_column(table.column_names.index("video"), "video", pa.array(videos, pa.string()))
-        ids = table[{"pbench": "id"}.get(self.benchmark, "key" if "key" in table.column_names else "video_id")]
+        ids = table[next(name for name in ("id", "key", "video_id") if name in table.column_names)]
         for name, value in zip(ORIGIN[:3], (self.source, self.revision, part.source_split), strict=True):
             table = table.append_column(name, pa.array([value] * n, pa.string()))
         table = table.append_column("source_id", ids.cast(pa.string()))
@@ -137,12 +136,15 @@ def open_source(benchmark: str, data: str | None, *, with_images: bool, labels_o
     """
     if with_images and labels_only:
         raise BenchError("with_images and labels_only: expected one of them, got both; images must be read to be sent")
-    root = _sample_dir(benchmark) if data == SAMPLE else data
-    facts = provenance(_open(benchmark, root, None, images=False, streaming=True))
+    facts = provenance(_open(benchmark, *_place(benchmark, data, None), images=False, streaming=True))
     if facts is None:
         raise BenchError(f"{benchmark}: expected a source, found {data!r}; name a folder or URL")
-    source, revision = (SAMPLE, f"bench_datasets {__version__}") if data == SAMPLE else _named(facts)
-    parts = tuple(_parts(benchmark, list(facts["rows"]), with_images))
+    source, revision = (SAMPLE, _maker(benchmark)) if data == SAMPLE else _named(facts)
+    if benchmark in BENCHMARKS.own:
+        parts = tuple(_parts(benchmark, list(facts["rows"]), with_images))
+    else:
+        opened = str(facts.get("config") or "default")
+        parts = tuple(Part("default", s, f"default/{s}", None, s, (opened, s)) for s in facts["rows"])
     return Truth(benchmark, data, source, revision, parts, not labels_only, with_images)
 
 
@@ -172,10 +174,22 @@ def _open(benchmark: str, root: str | None, config: str | None, *, images: bool,
     return found
 
 
-def _sample_dir(benchmark: str) -> str:
+def _place(benchmark: str, data: str | None, config: str | None) -> tuple[str | None, str | None]:
+    """Root and config to open; a sample of ours is opened as a source, another package's by the config of that name."""
+    if data != SAMPLE:
+        return data, config
+    if benchmark not in BENCHMARKS.own:
+        return None, SAMPLE
     from bench_datasets import samples
 
-    return str(getattr(samples, f"{benchmark}_sample_dir")())
+    return str(getattr(samples, f"{benchmark}_sample_dir")()), config
+
+
+def _maker(benchmark: str) -> str:
+    """The package that made the sample, with its version."""
+    if benchmark in BENCHMARKS.own:
+        return f"bench_datasets {__version__}"
+    return BENCHMARKS.plugins[benchmark].package
 
 
 def _named(facts: Mapping[str, Any]) -> tuple[str, str | None]:

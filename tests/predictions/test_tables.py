@@ -114,9 +114,9 @@ def test_a_streaming_map_without_types(rows: dict[int, Dense]) -> None:
 
 def test_saved_folders(tmp_path: Path, rows: dict[int, Dense]) -> None:
     dataset = Dataset(table_of(rows, "string"))
-    dataset.save_to_disk(tmp_path / "one")
+    dataset.save_to_disk(str(tmp_path / "one"))
     assert_rows(read_predictions("pbench", tmp_path / "one"), rows)
-    DatasetDict({"level_3": dataset, "dense": dataset}).save_to_disk(tmp_path / "several")
+    DatasetDict({"level_3": dataset, "dense": dataset}).save_to_disk(str(tmp_path / "several"))
     assert read_predictions("pbench", tmp_path / "several")["split"][:] == ["level_3"] * 5 + ["dense"] * 5
 
 

@@ -13,5 +13,9 @@ BENCHMARK = Benchmark(
     source=Source(repo="", revision="", env="BENCH_REFCOCO", rows={"val": 3, "test": 4}, licence="Apache-2.0"),
     headline={"default": "miou"},
     citation="@misc{refcocotoy, title={RefCOCO (toy)}, year={2026}}",
+    about="Squares, and expressions that say which one. A row is an expression with the one mask that it means.",
+    task_categories=("image-segmentation",),
+    tags=("referring-segmentation",),
+    columns={"masks": "The mask of the one square that is meant, as COCO compressed RLE."},
     modules={"predictions": "bench_datasets.predictions.pbench"},  # masks by key or id, in any of PBench's formats
 )

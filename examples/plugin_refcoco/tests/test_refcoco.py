@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -87,6 +88,25 @@ def test_command_line(tmp_path: Path) -> None:
     run("merge", tmp_path / "parts", "--out", tmp_path / "merged", "--draws", 100)
     names = [(tmp_path / folder / "scores.parquet").read_bytes() for folder in ("merged", "run_3")]
     assert names[0] == names[1]
-    done = CliRunner().invoke(app, ["report", str(tmp_path / "run_0"), "--out", str(tmp_path / "page.html")])
-    assert done.exit_code == 1
-    assert "no module for report" in done.stderr
+
+
+def test_report(tmp_path: Path) -> None:
+    words = []
+    for pixels in (3, 12):
+        options = ["--data", "sample", "--predictions", write(tmp_path, pixels)]
+        assert CliRunner().invoke(app, ["score", NAME, *options, "--out", f"{tmp_path}/run_{pixels}"]).exit_code == 0
+        words += options[2:]
+    places = [f"{tmp_path}/run_{pixels}" for pixels in (3, 12)]
+    plot = ["--plot", f"{tmp_path}/plot.svg"]
+    done = CliRunner().invoke(
+        app, ["report", *places, "--data", "sample", *words, "--out", f"{tmp_path}/page.html", *plot]
+    )
+    assert done.exit_code == 0, done.output
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    data = json.loads(re.search(r'<script type="application/json"[^>]*>(.*?)</script>', page, re.DOTALL)[1])
+    assert data["rows"]["caption"] == [f"the {word} square" for word in ("left", "right", "upper", "lower")]
+    assert data["runs"][0]["score"] == [round(12 / 18, 4)] * 4
+    assert data["runs"][1]["score"][0] == round(3 / 27, 4)
+    assert [data["kinds"][k][0] for k in range(2) if data["runs"][1]["kinds"][0] >> k & 1] == ["little"]
+    assert len(data["pictures"]) == 4
+    assert data["pictures"]["0"]["panels"][0]["runs"][0][2] == "intersection 180, predicted 225, true 225"
