@@ -1,13 +1,15 @@
 # make demo   sets up .venv, scores the built-in sample and shows the result
 # make test   sets up .venv and runs the test suite
 # make check  ruff, mypy and the documentation, warnings being errors
+# make lowest runs the suite on the lowest versions that are allowed, on the oldest Python that is here
+# make latest runs it on the newest ones, on the newest Python
 # make docs   builds the documentation into build/site
 
 PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 
-.PHONY: demo test check docs bench clean
+.PHONY: demo test check lowest latest docs bench clean
 
 demo: $(VENV)/.installed
 	$(BIN)/bench-datasets demo --out demo
@@ -21,6 +23,9 @@ check: $(VENV)/.installed-dev
 	$(BIN)/mypy
 	$(MAKE) docs
 
+lowest latest:
+	.ci/versions $@ $(PYTEST_ARGS)
+
 docs: $(VENV)/.installed-dev
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
 
@@ -28,7 +33,7 @@ bench: $(VENV)/.installed-dev
 	$(BIN)/python scripts/benchmark.py
 
 clean:
-	rm -rf $(VENV) demo build dist
+	rm -rf $(VENV) .venv-lowest .venv-latest demo build dist
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)

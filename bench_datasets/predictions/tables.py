@@ -16,6 +16,9 @@ from bench_datasets.predictions.location import Location
 
 ENDINGS = (".parquet", ".arrow", ".feather")
 
+_NULL_MASKS = "Expected all lists to be of size"
+"""What Arrow before 26 says of a null struct with a list of fixed length in it."""
+
 
 class Converter(Protocol):
     """Turns slices of one table into batches of a benchmark's predictions."""
@@ -111,6 +114,11 @@ class Tables:
         except (pa.ArrowException, OSError, EOFError, ValueError) as error:
             if isinstance(error, BenchError):
                 raise
+            if _NULL_MASKS in str(error) and int(pa.__version__.split(".")[0]) < 26:
+                raise BenchError(
+                    f"{file.shown}: pyarrow {pa.__version__} cannot read null masks from Parquet; pyarrow 26 and newer"
+                    " (Python 3.11) can, or hand over JSON Lines"
+                ) from error
             raise BenchError(
                 f"{file.shown}: expected a whole Parquet or Arrow file, found it broken or cut: {error}"
             ) from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import math
 from pathlib import Path
@@ -19,6 +20,8 @@ from bench_datasets.metrics.resampling import holm, places
 from .score_tables import all_levels, table_of
 
 KEY = "macro_f1/level_0"
+SEED = "rng" if "rng" in inspect.signature(scipy.stats.bootstrap).parameters else "random_state"
+"""What this scipy calls the source of its draws."""
 
 
 def tenths(rng: np.random.Generator, n: int, p: float = 0.5) -> np.ndarray:
@@ -39,12 +42,12 @@ def test_against_scipy() -> None:
     assert found.n == 60
     sample = b - a
     bootstrap = scipy.stats.bootstrap(
-        (sample,), np.mean, method="percentile", n_resamples=20_000, rng=np.random.default_rng(1)
+        (sample,), np.mean, method="percentile", n_resamples=20_000, **{SEED: np.random.default_rng(1)}
     ).confidence_interval
     assert found.ci95 == pytest.approx((bootstrap.low, bootstrap.high), abs=0.004)
     test = scipy.stats.permutation_test(
         (a, b), lambda x, y, axis: np.mean(y - x, axis=axis), permutation_type="samples", vectorized=True,
-        n_resamples=20_000, rng=np.random.default_rng(2),
+        n_resamples=20_000, **{SEED: np.random.default_rng(2)},
     )  # fmt: skip
     assert found.p == pytest.approx(test.pvalue, abs=0.01)
     assert (found.wins, found.ties, found.losses) == ((b > a).sum(), (b == a).sum(), (b < a).sum())
