@@ -9,6 +9,7 @@ import sys
 
 
 def main() -> None:
+    """Run `bench-datasets publish dataset` with the arguments given."""
     from bench_datasets.cli import main as run
 
     run(["publish", "dataset", *sys.argv[1:]])

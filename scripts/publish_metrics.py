@@ -9,6 +9,7 @@ import sys
 
 
 def main() -> None:
+    """Run `bench-datasets publish metrics` with the arguments given."""
     from bench_datasets.cli import main as run
 
     run(["publish", "metrics", *sys.argv[1:]])

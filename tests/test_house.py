@@ -63,6 +63,21 @@ def test_files_are_short() -> None:
     assert {str(file.relative_to(ROOT)): n for file in FILES if (n := len(file.read_text().splitlines())) > 400} == {}
 
 
+def undescribed(node: ast.AST, name: str) -> list[str]:
+    """The module, classes, functions and methods in it that are public and have no docstring."""
+    found = [] if ast.get_docstring(node) or (isinstance(node, ast.Module) and not node.body) else [name]
+    for child in node.body if isinstance(node, (ast.Module, ast.ClassDef)) else ():
+        if isinstance(child, (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)) and not child.name.startswith("_"):
+            found += undescribed(child, f"{name}: {child.name}")
+    return found
+
+
+def test_every_public_name_is_described() -> None:
+    others = [*(ROOT.parent / "scripts").rglob("*.py"), *(ROOT.parent / "examples").rglob("bench_*/*.py")]
+    assert len(FILES) > 200
+    assert [name for file in (*FILES, *others) for name in undescribed(ast.parse(file.read_text()), str(file))] == []
+
+
 @pytest.mark.parametrize("name", bench_datasets.__all__)
 def test_public_names(name: str) -> None:
     value = getattr(bench_datasets, name)

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from bench_datasets.cli import choices
-from bench_datasets.cli.screen import echo, out, working
+from bench_datasets.cli.screen import working
 
 
 def merge(
@@ -29,10 +29,8 @@ def merge(
 
     Example: bench-datasets merge parts --out run
     """
-    from rich.text import Text
-
     from bench_datasets import engines
-    from bench_datasets.cli.tables import show_result
+    from bench_datasets.cli.tables import show_run
     from bench_datasets.metrics.files import write_run
     from bench_datasets.metrics.provenance import provenance_of
     from bench_datasets.metrics.summarizing import summarize
@@ -43,10 +41,4 @@ def merge(
         ranks = choices.ranks_of(benchmark, k)
         result = summarize(benchmark, scores, by=list(dict.fromkeys(by or ())), draws=draws, seed=seed, **ranks)
     files = write_run(scores, result, folder)
-    if as_json:
-        echo(result.to_json())
-        return
-    console = out()
-    show_result(console, result)
-    for file in files:
-        console.print(Text(f"wrote {file}"), soft_wrap=True)
+    show_run(result, files, as_json=as_json)

@@ -13,7 +13,7 @@ import typer
 
 from bench_datasets.benchmarks import get_benchmark
 from bench_datasets.cli import choices
-from bench_datasets.cli.screen import echo, out, progress, working
+from bench_datasets.cli.screen import out, progress, working
 from bench_datasets.faults import BenchError
 
 
@@ -52,6 +52,12 @@ def score(
     num_proc: Annotated[
         int | None, typer.Option("--num-proc", metavar="N", min=1, help="Processes to score with.")
     ] = None,
+    ray: Annotated[
+        bool,
+        typer.Option(
+            "--ray", help="Score on Ray, at $RAY_ADDRESS or here: --data and --predictions are Parquet for every node."
+        ),
+    ] = False,
     stream: Annotated[bool, typer.Option("--stream", help="Stream the truth; no cache is built.")] = False,
     shard: Annotated[
         str | None,
@@ -73,6 +79,8 @@ def score(
 
     Example: bench-datasets score pbench --data sample --predictions out.jsonl --out run
     """
+    from bench_datasets.cli.cluster import score_there
+    from bench_datasets.cli.tables import show_run
     from bench_datasets.engines import score_shard, scoring_in_parts
     from bench_datasets.metrics.files import write_run
     from bench_datasets.metrics.planning import make_plan
@@ -90,6 +98,18 @@ def score(
         raise typer.BadParameter("a part needs a folder to be written to: give --out", param_hint="'--shard'")
     if folder is not None:
         _writable(Path(folder))
+    if ray:
+        beside = {
+            "--split": split != "test", "--limit": limit, "--num-proc": num_proc, "--stream": stream, "--shard": part,
+            "--format": format, "--threads": threads != 1,
+        }  # fmt: skip
+        scores = score_there(
+            benchmark, predictions, data, folder, beside=beside, protocol=chosen, missing=missing, on_fault=on_fault,
+            boundary=boundary, oracle=oracle, engine=engine,
+        )  # fmt: skip
+        result = summarize(benchmark, scores, by=sliced, draws=draws, seed=seed, **ranks)
+        show_run(result, write_run(scores, result, str(folder)), as_json=as_json)
+        return
     with working("reading the predictions"):
         answers = read_predictions(benchmark, predictions, format=kind)
     with working("reading the truth"):
@@ -114,17 +134,7 @@ def score(
             with working("summing up"):
                 result = summarize(benchmark, scores, by=sliced, draws=draws, seed=seed, **ranks)
             files = write_run(scores, result, folder) if folder is not None else ()
-    if as_json:
-        echo(result.to_json())
-        return
-    from rich.text import Text
-
-    from bench_datasets.cli.tables import show_result
-
-    console = out()
-    show_result(console, result)
-    for file in files:
-        console.print(Text(f"wrote {file}"), soft_wrap=True)
+    show_run(result, files, as_json=as_json)
 
 
 def part_of(

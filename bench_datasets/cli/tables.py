@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from bench_datasets.cli.screen import clean
+from bench_datasets.cli.screen import clean, echo, out
 from bench_datasets.results import Metric, Result
 from bench_datasets.results_layout import Grid
 from bench_datasets.results_view import MEANS, NOTE, by_part, caption, grids, headline, show, verdict
@@ -33,6 +34,17 @@ def show_result(console: Console, result: Result) -> None:
         show_table(console, plain_table(console, grid))
     console.print()
     console.print(Text(NOTE, style="dim"), soft_wrap=True)
+
+
+def show_run(result: Result, files: Sequence[Path], *, as_json: bool) -> None:
+    """Print the result of a run and where its files are, or one JSON object."""
+    if as_json:
+        echo(result.to_json())
+        return
+    console = out()
+    show_result(console, result)
+    for file in files:
+        console.print(Text(f"wrote {file}"), soft_wrap=True)
 
 
 def _weak(line: str) -> bool:

@@ -8,11 +8,14 @@ from typing import Any
 
 import pytest
 from datasets import Dataset
+from typer.testing import CliRunner
 
 import bench_datasets as bd
+from bench_datasets.cli import app
 from bench_datasets.engines.ray import score_on_ray
 from bench_datasets.faults import BenchError, FaultError
 from bench_datasets.metrics.provenance import provenance_of
+from bench_datasets.results import Result
 
 from .conftest import BENCHMARKS, answers_of, files, truth_of
 
@@ -44,6 +47,18 @@ def test_the_same_bytes(benchmark: str, tmp_path: Path) -> None:
     assert files(scores, tmp_path / "a", benchmark) == files(plain, tmp_path / "b", benchmark)
     assert (tmp_path / "run" / "scores.parquet").read_bytes() == (tmp_path / "b" / "scores.parquet").read_bytes()
     assert [path.name for path in (tmp_path / "run").iterdir()] == ["scores.parquet"]
+
+
+def test_on_the_command_line(tmp_path: Path) -> None:
+    truth, predictions = write(tmp_path, "pbench")
+    words = ["score", "pbench", "--ray", "--data", truth, "--predictions", predictions, "--draws", "20"]
+    done = CliRunner().invoke(app, [*words, "--out", str(tmp_path / "run"), "--json"])
+    assert done.exit_code == 0, done.output
+    plain = bd.summarize("pbench", bd.score("pbench", truth_of("pbench"), answers_of("pbench")), draws=20)
+    found = Result.load(tmp_path / "run")
+    assert found.metrics == plain.metrics
+    assert found.dataset["content_sha256"] == plain.dataset["content_sha256"]
+    assert sorted(path.name for path in (tmp_path / "run").iterdir()) == ["result.json", "scores.parquet"]
 
 
 def test_predictions_in_another_order(tmp_path: Path) -> None:
