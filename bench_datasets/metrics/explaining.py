@@ -2,44 +2,27 @@
 
 from __future__ import annotations
 
-import base64
-import html
-import io
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from PIL import Image
-
 from bench_datasets.benchmarks import get_benchmark
 from bench_datasets.faults import BenchError
+from bench_datasets.metrics.picture import Seen
 
 
 @dataclass(frozen=True)
-class Explanation:
+class Explanation(Seen):
     """Why one row has the score it has.
 
     Attributes:
         key: the row's key.
-        text: what was compared with what, line by line.
+        text: the matching, line by line.
         picture: truth and prediction over the image, or over a plain ground where the row has none.
         facts: the same as plain values.
     """
 
-    key: str
-    text: str
-    picture: Image.Image
     facts: dict[str, Any]
-
-    def __str__(self) -> str:
-        return self.text
-
-    def _repr_html_(self) -> str:
-        buffer = io.BytesIO()
-        self.picture.save(buffer, "PNG")
-        data = base64.b64encode(buffer.getvalue()).decode("ascii")
-        label = html.escape(f"truth and prediction of {self.key}")
-        return f'<pre>{html.escape(self.text)}</pre><img alt="{label}" src="data:image/png;base64,{data}">'
 
 
 def explain(benchmark: str, row: Mapping[str, Any], prediction: Any, protocol: str | None = None) -> Explanation:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import base64
+import html
 import io
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,6 +23,31 @@ TRUTH = np.array([0, 114, 178], np.float32)
 
 PREDICTION = np.array([230, 159, 0], np.float32)
 """Orange, as an outline and stripes that fall; both are told apart by people who see few colours."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A row in words and as a picture; a notebook shows both.
+
+    Attributes:
+        key: the row's key.
+        text: what is said of it, line by line.
+        picture: its masks over the image, or over a plain ground where the row has none.
+    """
+
+    key: str
+    text: str
+    picture: Image.Image
+
+    def __str__(self) -> str:
+        return self.text
+
+    def _repr_html_(self) -> str:
+        buffer = io.BytesIO()
+        self.picture.save(buffer, "PNG")
+        data = base64.b64encode(buffer.getvalue()).decode("ascii")
+        first = html.escape(self.text.split("\n", 1)[0])
+        return f'<pre dir="auto">{html.escape(self.text)}</pre><img alt="{first}" src="data:image/png;base64,{data}">'
 
 
 def overlay(image: Any, size: tuple[int, int] | None, truth: MaskColumn, predicted: MaskColumn | None) -> Image.Image:

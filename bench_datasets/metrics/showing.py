@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import base64
-import html
-import io
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
-
-from PIL import Image
 
 from bench_datasets.benchmarks import PBENCH_LEVELS
 from bench_datasets.builders.instancebench_vocabulary import ROLES
@@ -17,35 +12,21 @@ from bench_datasets.builders.pvsg_vocabulary import CATEGORIES, PREDICATES
 from bench_datasets.faults import BenchError
 from bench_datasets.masks import MaskColumn
 from bench_datasets.metrics.masklists import read_mask_lists
-from bench_datasets.metrics.picture import overlay
+from bench_datasets.metrics.picture import Seen, overlay
 
 MOST = 12
 """Lines about one row; the rest is counted."""
 
 
 @dataclass(frozen=True)
-class Shown:
-    """A row in words and as a picture; a notebook shows both.
+class Shown(Seen):
+    """A row to look at.
 
     Attributes:
         key: the row's key.
         text: what it asks for, line by line.
         picture: its masks over the image, or over a plain ground where the row has none.
     """
-
-    key: str
-    text: str
-    picture: Image.Image
-
-    def __str__(self) -> str:
-        return self.text
-
-    def _repr_html_(self) -> str:
-        buffer = io.BytesIO()
-        self.picture.save(buffer, "PNG")
-        data = base64.b64encode(buffer.getvalue()).decode("ascii")
-        first = html.escape(self.text.split("\n", 1)[0])
-        return f'<pre dir="auto">{html.escape(self.text)}</pre><img alt="{first}" src="data:image/png;base64,{data}">'
 
 
 def show(row: Mapping[str, Any], *, frame: int | None = None) -> Shown:
