@@ -6,13 +6,14 @@ there it is only said which ones are higher.
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib import metadata
 
 from packaging.requirements import Requirement
 from packaging.version import Version
 
-EXTRAS = ("", "dev", "fast", "video")
+EXTRAS = ("", *os.environ.get("EXTRAS", "dev").split(","))
 
 
 def main() -> int:
