@@ -12,6 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from datasets import Features
 
+from bench_datasets.faults import BenchError
+
 SHARD_BYTES = 1 << 28
 """A shard is closed once its rows hold that many bytes in memory; on disk it is smaller."""
 
@@ -99,7 +101,13 @@ class ShardWriter:
                 path, self.schema, compression="zstd", compression_level=3, version="2.6", write_page_index=True,
                 use_content_defined_chunking=True,
             )  # fmt: skip
-        self._writer.write_table(table, row_group_size=len(table))
+        try:
+            self._writer.write_table(table, row_group_size=len(table))
+        except pa.ArrowNotImplementedError as error:
+            raise BenchError(
+                f"{self.stem}: pyarrow {pa.__version__} cannot write these rows as Parquet ({error}); for null masks it"
+                " takes pyarrow 26, and Python 3.11"
+            ) from error
         path, rows, size = self._done[-1]
         self._done[-1] = (path, rows + len(table), size + self._held_bytes)
         self._held, self._held_bytes = [], 0
