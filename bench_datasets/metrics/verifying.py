@@ -13,7 +13,7 @@ import numpy as np
 from datasets import Dataset
 from numpy.typing import NDArray
 
-from bench_datasets.faults import FAULTS, FaultError
+from bench_datasets.faults import FAULTS
 from bench_datasets.masks import Decoded, using_engine
 from bench_datasets.metrics.hashes import row_hashes
 from bench_datasets.metrics.lots import is_run, rows_at_a_time, rows_of
