@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -47,6 +48,15 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
 def _told(error: BaseException | None) -> str:
     """An error's message and those of its causes."""
     return "" if error is None else f"{error}\n{_told(error.__cause__ or error.__context__)}"
+
+
+@pytest.fixture(autouse=True)
+def _own_logging() -> Iterator[None]:
+    """The command line, run in this process, quiets the package's log; the next test hears it again."""
+    logger = logging.getLogger("bench_datasets")
+    level = logger.level
+    yield
+    logger.setLevel(level)
 
 
 @pytest.fixture(autouse=True, scope="session")
