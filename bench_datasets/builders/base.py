@@ -14,7 +14,9 @@ from datasets.data_files import DataFilesDict, DataFilesList
 from datasets.exceptions import DatasetGenerationError
 
 from bench_datasets.benchmarks import get_benchmark
-from bench_datasets.builders.sources import Access, Listing, list_given, list_source
+from bench_datasets.builders.given import list_given
+from bench_datasets.builders.provenance import describe
+from bench_datasets.builders.sources import PARQUET, Access, Listing, list_source
 from bench_datasets.faults import BenchError
 
 SAMPLE = "sample"
@@ -63,12 +65,14 @@ class SourceBuilder(ArrowBasedBuilder):  # type: ignore[misc]
         BENCHMARK: the benchmark's name.
         PARTS: the names that its files begin with, in order.
         SUFFIX: what their names end in.
+        COPIES: the folder in which a published copy has its Parquet, where that is not the source's own layout.
         listing: the source and its files.
     """
 
     BENCHMARK: str
     PARTS: tuple[str, ...]
-    SUFFIX: str = ".parquet"
+    SUFFIX: str = PARQUET
+    COPIES: str | None = None
     listing: Listing
 
     def __init__(
@@ -134,10 +138,22 @@ class SourceBuilder(ArrowBasedBuilder):  # type: ignore[misc]
             benchmark.source,
             self.PARTS,
             suffix=self.SUFFIX,
+            copies=self.COPIES,
             root=data_dir or None,
             revision=request.revision,
             access=access,
         )
+
+    def _describe(self, text: str, rows: Mapping[str, int]) -> None:
+        """Write into `info` what the source is, and how many rows its parts hold."""
+        facts = {
+            "benchmark": self.BENCHMARK,
+            "source": self.listing.source,
+            "revision": self.listing.revision,
+            "config": self.config.name,
+            "rows": dict(rows),
+        }
+        self.info.description = describe(text, facts)
 
     def _prepare_split_single(self, *args: Any, **kwargs: Any) -> Iterator[Any]:
         """As upstream, but a mistake in the source is raised as it is, with its own message, from workers too."""

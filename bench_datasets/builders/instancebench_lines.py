@@ -152,6 +152,19 @@ def read_tces(raw: bytes, place: str) -> Tces:
         raise BenchError(f"{place}: expected one JSON object, found {found}") from None
     if not isinstance(value, dict):
         raise BenchError(f"{place}: expected one JSON object, found {_show(value)}")
+    return tces_of(value, place)
+
+
+def tces_of(value: Mapping[str, Any], place: str) -> Tces:
+    """A line's fields, checked.
+
+    Args:
+        value: by name.
+        place: `file:line`, for messages.
+
+    Raises:
+        BenchError: a field is missing or not what it should be.
+    """
     fields = _Fields(value, place)
     image = value.get("image")
     return Tces(

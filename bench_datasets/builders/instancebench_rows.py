@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -68,6 +68,7 @@ def truth_table(
     *,
     picture: Callable[[Tces], Picture] | None = None,
     by_expression: bool = False,
+    recorded: Mapping[str, Sequence[str]] | None = None,
 ) -> tuple[pa.Table, list[Fault]]:
     """Truth rows of some sets.
 
@@ -76,6 +77,7 @@ def truth_table(
         index: of their split.
         picture: gives a set's image; None where images are not wanted.
         by_expression: a row an expression instead of a row a set.
+        recorded: faults that the sets' rows bear already, by `tces_id`; they stay, before those found now.
 
     Returns:
         Rows of `truth_features`, and the faults found, at most one a set and code.
@@ -83,7 +85,7 @@ def truth_table(
     rows: list[dict[str, Any]] = []
     faults: list[Fault] = []
     for tces, candidates in zip(sets, sound_candidates(sets), strict=True):
-        noted = candidates.faults
+        noted = {**dict.fromkeys((recorded or {}).get(tces.tces_id, ()), "as recorded"), **candidates.faults}
         expressions = [_expression(expression, index, tces, noted) for expression in tces.expressions]
         _note_roles(tces, index, noted)
         row: dict[str, Any] = {

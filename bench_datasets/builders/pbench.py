@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -22,7 +21,7 @@ from bench_datasets.builders.base import SAMPLE, SourceBuilder, settle_images
 from bench_datasets.builders.labels import LabelFile
 from bench_datasets.builders.noted import Noted
 from bench_datasets.builders.pbench_rows import LABELS, check_schema, row_ids, truth_features, truth_table
-from bench_datasets.builders.provenance import describe
+from bench_datasets.builders.published import HASH, Beside, beside, declared_rows, is_copy, survey, with_hashes
 from bench_datasets.builders.sources import Access, Listing, SourceNotFoundError
 from bench_datasets.faults import BenchError
 
@@ -97,54 +96,59 @@ class PBench(SourceBuilder):
         )
 
     def _split_generators(self, dl_manager: Any) -> list[datasets.SplitGenerator]:
-        images, parts = self.config.images, self.listing.parts
+        parts = self.listing.parts
         levels = [self.config.name] if self.config.name in PBENCH_LEVELS else list(parts)
-        self._note_provenance(levels)
+        reads = self._survey(levels, streaming=bool(dl_manager.is_streaming))
         shards: list[Shard] = []
         for level in levels:
             urls = [file.url for file in parts[level]]
             # The Hub's files go through its own cache; others are read where they are, once.
-            fetch = images and all(url.startswith("hf://") for url in urls)
+            fetch = reads.image and all(url.startswith("hf://") for url in urls)
             paths = list(dl_manager.download(urls)) if fetch else urls
             shards += [
                 Shard(level, path, url, tuple(paths[:i])) for i, (path, url) in enumerate(zip(paths, urls, strict=True))
             ]
         log_level = logging.INFO if dl_manager.is_streaming else logging.WARNING
-        return [
-            datasets.SplitGenerator(name=datasets.Split.TEST, gen_kwargs={"shards": shards, "log_level": log_level})
-        ]
+        kwargs = {"shards": shards, "reads": tuple(reads), "log_level": log_level}
+        return [datasets.SplitGenerator(name=datasets.Split.TEST, gen_kwargs=kwargs)]
 
-    def _note_provenance(self, levels: Sequence[str]) -> None:
-        """Read every file's footer, check its columns, and write into `info` what the source is and holds.
+    def _survey(self, levels: Sequence[str], *, streaming: bool) -> Beside:
+        """Read the files' footers, check their columns, and write into `info` what the source is and holds.
 
         Args:
             levels: those that are to be read; the others are counted alone.
-        """
-        listed = [(level, file) for level, files in self.listing.parts.items() for file in files]
-        access = self.access
-        with ThreadPoolExecutor(min(16, len(listed))) as pool:
-            opened = list(pool.map(lambda item: LabelFile(item[1].url, access), listed))
-        rows: Counter[str] = Counter()
-        for (level, file), labels in zip(listed, opened, strict=True):
-            check_schema(labels.schema, file.url, images=self.config.images and level in levels)
-            rows[level] += labels.num_rows
-        if not any(rows[level] for level in levels):
-            raise BenchError(f"{self.listing.source}: expected rows of {', '.join(levels)}, found files without any")
-        self.info.download_checksums = {
-            file.url: {"num_bytes": labels.size, "checksum": None}
-            for (_, file), labels in zip(listed, opened, strict=True)
-        }
-        facts = {
-            "benchmark": self.BENCHMARK,
-            "source": self.listing.source,
-            "revision": self.listing.revision,
-            "config": self.config.name,
-            "rows": dict(rows),
-        }
-        self.info.description = describe(_TEXT, facts)
+            streaming: take the rows' number from the Hub's card where it is there, and read one footer.
 
-    def _generate_tables(self, shards: Sequence[Shard], log_level: int) -> Iterator[tuple[Key, pa.Table]]:
-        images, access = bool(self.config.images), self.access
+        Returns:
+            What there is to read beside the labels.
+        """
+        images = bool(self.config.images)
+
+        def check(schema: pa.Schema, file: str, level: str) -> None:
+            without = is_copy(schema) and "image" not in schema.names
+            check_schema(schema, file, images=images and level in levels and not without)
+
+        found = survey(
+            self.listing.parts,
+            self.access,
+            check,
+            stands=self.listing.parts[levels[0]][0],
+            declared=declared_rows(self.listing, "default") if streaming else None,
+        )
+        if not any(found.rows[level] for level in levels):
+            raise BenchError(f"{self.listing.source}: expected rows of {', '.join(levels)}, found files without any")
+        self.info.download_checksums = {url: {"num_bytes": size, "checksum": None} for url, size in found.sizes.items()}
+        self._describe(_TEXT, found.rows)
+        if not is_copy(found.schema):
+            return Beside(images, hashes=False)
+        reads = beside(found.schema, self.listing.source, images=images)
+        self.info.features = reads.features(truth_features(reads.image))
+        return reads
+
+    def _generate_tables(
+        self, shards: Sequence[Shard], reads: tuple[bool, bool], log_level: int
+    ) -> Iterator[tuple[Key, pa.Table]]:
+        (images, hashes), access = reads, self.access
         at: tuple[str, tuple[str, ...]] | None = None
         seen: Counter[int] = Counter()
         faults = Noted(self.BENCHMARK)
@@ -152,17 +156,19 @@ class PBench(SourceBuilder):
             if at != (shard.level, shard.earlier):
                 seen = _ids_of(shard.earlier, access)
             file = LabelFile(shard.path, access, name=shard.name)
+            check_schema(file.schema, shard.name, images=images)
+            columns = [*LABELS, HASH] if hashes else LABELS
             batches = (
-                file.batches(LABELS, streamed=("image",), batch_rows=16)
+                file.batches(columns, streamed=("image",), batch_rows=16)
                 if images
-                else file.batches(LABELS, batch_rows=256)
+                else file.batches(columns, batch_rows=256)
             )
             first = 0
             for i, batch in enumerate(batches):
                 table, found = truth_table(batch, shard.level, seen, file=shard.name, first=first, images=images)
                 faults.add(found)
                 first += len(batch)
-                yield Key(number, i), table
+                yield Key(number, i), with_hashes(table, batch.column(HASH).to_pylist()) if hashes else table
             at = (shard.level, (*shard.earlier, shard.path))
         faults.log(log_level)
 

@@ -18,9 +18,14 @@ from typing import Any, NamedTuple
 
 from bench_datasets.builders.pvsg_annotation import MAX_ANNOTATION, SOURCES
 from bench_datasets.builders.pvsg_zips import KINDS, MAX_MEMBER, Archive, frame_number, open_archive, plain_source
-from bench_datasets.builders.sources import Access, SourceFile, SourceNotFoundError, SourceUnreachableError
-from bench_datasets.builders.sources import _first_line as first_line
-from bench_datasets.builders.sources import _version as version_of
+from bench_datasets.builders.sources import (
+    Access,
+    SourceFile,
+    SourceNotFoundError,
+    SourceUnreachableError,
+    first_line,
+    version_of,
+)
 from bench_datasets.faults import BenchError
 
 ANNOTATION = "pvsg.json"

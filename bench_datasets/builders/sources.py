@@ -2,16 +2,16 @@
 
 A source holds one or more files a part (`level_0`, ..., `dense`), Parquet or whatever its benchmark comes as, in the
 layout that the Hub gives to splits: `data/<part>-00000-of-00001.parquet`, or the same names, or `<part>.parquet`,
-directly in the root. Only those files are looked at; whatever else lies beside them (folders of images, say) is neither
-listed nor opened.
+directly in the root; or it is a copy that `publish dataset` wrote, whose Parquet lies in a folder named after a config.
+Only those files are looked at; whatever else lies beside them (folders of images, say) is neither listed nor opened.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from fsspec.core import url_to_fs
@@ -35,6 +35,9 @@ _VERSION_FIELDS = {
     "date_time",
 }
 """What the file systems call that which changes with a file."""
+
+PARQUET = ".parquet"
+"""What the names of a copy's files end in."""
 
 _HUB = "hf://datasets/"
 _SHARD = re.compile(r"^-(\d+)-of-(\d+)(?:-[0-9a-zA-Z]+)?$")
@@ -63,11 +66,22 @@ class Listing:
         source: the Hub dataset id, the folder or the URL; what provenance names.
         revision: the commit that is read, where the source is a Hub dataset; else None.
         parts: the files of each part that is there, in source order.
+        declared: rows by config and split, as a Hub dataset's card declares them at that commit.
     """
 
     source: str
     revision: str | None
     parts: dict[str, tuple[SourceFile, ...]]
+    declared: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+
+
+class Pinned(NamedTuple):
+    """A root that is read: its URL (the Hub's with a commit), what provenance calls it, its commit, its `declared`."""
+
+    root: str
+    source: str
+    commit: str | None
+    declared: Mapping[str, Mapping[str, int]]
 
 
 @dataclass(frozen=True)
@@ -101,7 +115,8 @@ def list_source(
     default: Source,
     parts: Sequence[str],
     *,
-    suffix: str = ".parquet",
+    suffix: str = PARQUET,
+    copies: str | None = None,
     root: str | os.PathLike[str] | None = None,
     revision: str | None = None,
     access: Access | None = None,
@@ -113,6 +128,7 @@ def list_source(
         default: its entry's source: the environment variable that is asked next and the Hub dataset that is asked last.
         parts: the names that files may begin with.
         suffix: what their names end in.
+        copies: the folder in which a published copy has its Parquet, where that is not the source's own layout.
         root: a folder or any fsspec URL (`hf://datasets/org/name@revision`, `s3://...`, `https://...`).
         revision: branch, tag or commit; for a Hub source only.
         access: token and storage options.
@@ -133,90 +149,64 @@ def list_source(
         raise SourceNotFoundError(f"{name}: there is no public source to read by default. {ways}")
     if chosen is None:
         chosen = f"{_HUB}{default.repo}" if revision else f"{_HUB}{default.repo}@{default.revision}"
-    if chosen.startswith("hf://"):
-        chosen, source, commit = _pin(chosen, revision, access, ways)
-    else:
-        if revision is not None:
-            raise BenchError(
-                f"revision: expected a source on the Hub, got revision={revision!r} with {chosen!r}; leave it out"
-            )
-        chosen = source = _local(chosen)
-        commit = None
-    return Listing(source, commit, _list(chosen, parts, suffix, access, ways))
+    pinned = pin(chosen, revision, access, ways)
+    found = _list(pinned.root, parts, suffix, copies, access, ways)
+    return Listing(pinned.source, pinned.commit, found, pinned.declared)
 
 
-def list_given(
-    name: str,
-    data_files: object,
-    parts: Sequence[str],
-    *,
-    suffix: str = ".parquet",
-    base: str | None,
-    access: Access,
-) -> Listing:
-    """The files that a caller named with `data_files=`, in the order given.
-
-    Args:
-        name: the benchmark, for messages.
-        data_files: `{part: path or list of paths}`, or paths alone whose file names begin with a part's name. Paths may
-            be patterns and URLs.
-        parts: the parts there are.
-        suffix: what the names of files that are to tell their part end in.
-        base: folder that relative paths start from; the working directory where None.
-        access: token and storage options.
+def pin(chosen: str, revision: str | None, access: Access, ways: str) -> Pinned:
+    """Settle which root is read: a path in full, or a Hub URL with the commit that it names now.
 
     Raises:
-        SourceNotFoundError: a path or pattern matches nothing.
-        BenchError: a key or file name is no part's.
+        SourceUnreachableError: the Hub does not answer, or not with such a dataset.
+        BenchError: `revision` has nothing to name, or names another than the URL.
     """
-    from datasets import DownloadConfig
-    from datasets.data_files import resolve_pattern
-
-    config = DownloadConfig(token=access.token, storage_options=dict(access.storage_options or {}))
-    found: dict[str, list[str]] = {}
-    for part, pattern in _given_patterns(name, data_files, parts):
-        try:
-            urls = resolve_pattern(pattern, base_path=base or os.getcwd(), download_config=config)
-        except FileNotFoundError as error:
-            raise SourceNotFoundError(f"data_files: expected files at {pattern!r}, found none ({error})") from error
-        for url in urls:
-            found.setdefault(part or _part_of(url, parts, suffix), []).append(url)
-    listed: dict[str, tuple[SourceFile, ...]] = {}
-    for part in parts:
-        if part in found:
-            listed[part] = tuple(_describe(url, access) for url in found[part])
-    if not listed:
-        raise BenchError(f"data_files: expected files of {name}, got none in {data_files!r}")
-    return Listing(os.path.dirname(next(iter(listed.values()))[0].url), None, listed)
+    if chosen.startswith("hf://"):
+        return _pin(chosen, revision, access, ways)
+    if revision is not None:
+        raise BenchError(
+            f"revision: expected a source on the Hub, got revision={revision!r} with {chosen!r}; leave it out"
+        )
+    root = _local(chosen)
+    return Pinned(root, root, None, {})
 
 
-def _given_patterns(name: str, data_files: object, parts: Sequence[str]) -> list[tuple[str | None, str]]:
-    """Part (None where the file name is to tell) and pattern of each entry of `data_files`."""
-    entries: Iterable[tuple[object, object]]
-    entries = data_files.items() if isinstance(data_files, Mapping) else [(None, data_files)]
-    out: list[tuple[str | None, str]] = []
-    for key, value in entries:
-        if key is not None and key not in parts:
-            raise BenchError(f"data_files: expected parts of {name} ({', '.join(parts)}) as keys, got {str(key)!r}")
-        paths = [value] if isinstance(value, str | os.PathLike) else value
-        if not isinstance(paths, Sequence) or not all(isinstance(path, str | os.PathLike) for path in paths):
-            raise BenchError(f"data_files: expected paths, a list of them or {{part: paths}}, got {data_files!r}")
-        out += [(None if key is None else str(key), os.fspath(path)) for path in paths]
-    return out
+def list_copy(root: str, folder: str, parts: Sequence[str], access: Access) -> dict[str, tuple[SourceFile, ...]]:
+    """The files of a published copy's config, by part; none where `root` holds no such folder or files.
+
+    Raises:
+        SourceUnreachableError: the root is elsewhere and does not answer.
+        BenchError: a part's files are incomplete or ambiguous.
+    """
+    try:
+        fs, path = access.open(root)
+        return _in_folder(fs, f"{path.rstrip('/')}/{folder}", parts, PARQUET, root)[0]
+    except BenchError:
+        raise
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+    except Exception as error:
+        if root.startswith(("http://", "https://")):  # a web server need not list its folders
+            return {}
+        kind = f"{type(error).__name__}: {first_line(error)}"
+        raise SourceUnreachableError(f"{root}: the source could not be listed ({kind})") from error
 
 
-def _part_of(url: str, parts: Sequence[str], suffix: str) -> str:
-    base = url.split("::", 1)[0].rsplit("/", 1)[-1]
-    for part in parts:
-        if _stem(base, part, suffix) is not None:
-            return part
-    raise BenchError(
-        f"data_files: {url}: the file's name begins with none of {', '.join(parts)}; "
-        f"name its part: data_files={{part: path}}"
-    )
+def _in_folder(
+    fs: Any, folder: str, parts: Sequence[str], suffix: str, root: str
+) -> tuple[dict[str, tuple[SourceFile, ...]], list[str]]:
+    """The files of each part in a folder, and all names in it."""
+    names = sorted(str(name).rstrip("/") for name in fs.ls(folder, detail=False))
+    by_part = {part: _of_part(names, part, suffix, root) for part in parts}
+    found = {
+        part: tuple(SourceFile(_full(fs, name, root), version_of(fs.info(name))) for name in files)
+        for part, files in by_part.items()
+        if files
+    }
+    return found, [name.rsplit("/", 1)[-1] for name in names]
 
 
-def _stem(base: str, part: str, suffix: str) -> str | None:
+def stem_of(base: str, part: str, suffix: str) -> str | None:
     """What stands between the part's name and the suffix: empty, or from a hyphen on; None for another's file."""
     if not (base.startswith(part) and base.endswith(suffix)):
         return None
@@ -231,12 +221,12 @@ def _local(root: str) -> str:
     return root.rstrip("/") if "://" in root else os.path.realpath(os.path.expanduser(root))
 
 
-def _pin(url: str, revision: str | None, access: Access, ways: str) -> tuple[str, str, str | None]:
-    """A Hub URL with its revision replaced by the commit that it names now, the dataset's id, and the commit."""
+def _pin(url: str, revision: str | None, access: Access, ways: str) -> Pinned:
+    """A Hub URL with its revision replaced by the commit that it names now; `source` is the dataset's id."""
     from huggingface_hub import HfApi
 
     if not url.startswith(_HUB):
-        return url.rstrip("/"), url, None
+        return Pinned(url.rstrip("/"), url, None, {})
     match = re.fullmatch(r"([^/@]+/[^/@]+)(?:@([^/]+))?((?:/.*)?)", url[len(_HUB) :].rstrip("/"))
     if match is None:
         raise BenchError(f"data_dir: expected hf://datasets/<org>/<name>[@revision][/folder], got {url!r}")
@@ -248,18 +238,35 @@ def _pin(url: str, revision: str | None, access: Access, ways: str) -> tuple[str
     except Exception as error:
         raise SourceUnreachableError(
             f"{_HUB}{repo}@{revision or named or 'main'}: the Hub's dataset could not be read "
-            f"({type(error).__name__}: {_first_line(error)}). {ways}"
+            f"({type(error).__name__}: {first_line(error)}). {ways}"
         ) from error
-    return f"{_HUB}{repo}@{info.sha}{folder}", repo, info.sha
+    card = {} if info.card_data is None else info.card_data.to_dict()
+    return Pinned(f"{_HUB}{repo}@{info.sha}{folder}", repo, info.sha, _declared(card.get("dataset_info")))
+
+
+def _declared(infos: object) -> dict[str, dict[str, int]]:
+    """Rows by config and split, of a card's `dataset_info`; what is not in its form is left out."""
+    found: dict[str, dict[str, int]] = {}
+    for info in infos if isinstance(infos, list) else [infos]:
+        splits = info.get("splits") if isinstance(info, Mapping) else None
+        if isinstance(info, Mapping) and isinstance(splits, list):
+            found[str(info.get("config_name", "default"))] = {
+                str(split.get("name")): split["num_examples"]
+                for split in splits
+                if isinstance(split, Mapping) and type(split.get("num_examples")) is int
+            }
+    return found
 
 
 def _names(suffix: str) -> str:
     """The files of a source, for messages."""
-    return "data/<part>-*.parquet" if suffix == ".parquet" else f"<split>{suffix} or <split>-*{suffix}"
+    return "data/<part>-*.parquet" if suffix == PARQUET else f"<split>{suffix} or <split>-*{suffix}"
 
 
-def _list(root: str, parts: Sequence[str], suffix: str, access: Access, ways: str) -> dict[str, tuple[SourceFile, ...]]:
-    """The files of each part under `root/data`, or else under `root`."""
+def _list(
+    root: str, parts: Sequence[str], suffix: str, copies: str | None, access: Access, ways: str
+) -> dict[str, tuple[SourceFile, ...]]:
+    """The files of each part under `root/data`, or else under `root`; else those of a copy."""
     seen: list[str] = []
     try:
         fs, path = access.open(root)
@@ -270,26 +277,23 @@ def _list(root: str, parts: Sequence[str], suffix: str, access: Access, ways: st
                 f"data_files={{part: path}} (parts: {', '.join(parts)})"
             )
         exists = False
-        for folder in (f"{path.rstrip('/')}/data" if path else "data", path):
+        tried = [("data", suffix), ("", suffix)] + ([] if copies is None else [(copies, PARQUET), ("", PARQUET)])
+        for below, ending in tried:
+            folder = (f"{path.rstrip('/')}/{below}" if path else below) if below else path
             try:
-                names = sorted(str(name).rstrip("/") for name in fs.ls(folder, detail=False))
+                found, names = _in_folder(fs, folder, parts, ending, root)
             except (FileNotFoundError, NotADirectoryError):
                 continue
             exists = True
-            by_part = {part: _of_part(names, part, suffix, root) for part in parts}
-            if any(by_part.values()):
-                return {
-                    part: tuple(SourceFile(_full(fs, name, root), _version(fs.info(name))) for name in found)
-                    for part, found in by_part.items()
-                    if found
-                }
-            seen += [name.rsplit("/", 1)[-1] for name in names]
+            if found:
+                return found
+            seen += [name for name in names if name not in seen]
     except BenchError:
         raise
     except Exception as error:
-        kind = f"{type(error).__name__}: {_first_line(error)}"
+        kind = f"{type(error).__name__}: {first_line(error)}"
         raise SourceUnreachableError(f"{root}: the source could not be listed ({kind}). {ways}") from error
-    example = f"data/{parts[0]}-00000-of-00001.parquet" if suffix == ".parquet" else f"{parts[-1]}{suffix}"
+    example = f"data/{parts[0]}-00000-of-00001.parquet" if suffix == PARQUET else f"{parts[-1]}{suffix}"
     expected = f"expected files like {example} (parts: {', '.join(parts)})"
     if not exists:
         raise SourceNotFoundError(f"{root}: {expected}, found no such folder")
@@ -301,7 +305,7 @@ def _list(root: str, parts: Sequence[str], suffix: str, access: Access, ways: st
 
 def _of_part(names: Sequence[str], part: str, suffix: str, root: str) -> list[str]:
     """The names that are this part's files, checked to be one whole set."""
-    stems = {name: stem for name in names if (stem := _stem(name.rsplit("/", 1)[-1], part, suffix)) is not None}
+    stems = {name: stem for name in names if (stem := stem_of(name.rsplit("/", 1)[-1], part, suffix)) is not None}
     shards = [match for stem in stems.values() if (match := _SHARD.match(stem))]
     totals = {int(match[2]) for match in shards}
     if len(totals) > 1 or (shards and len(shards) != len(stems)) or ("" in stems.values() and len(stems) > 1):
@@ -325,15 +329,10 @@ def _full(fs: Any, name: str, root: str) -> str:
     return url + "::" + root.split("::", 1)[1] if "::" in root else url
 
 
-def _describe(url: str, access: Access) -> SourceFile:
-    fs, path = access.open(url)
-    return SourceFile(url, _version(fs.info(path)))
-
-
-def _version(info: Mapping[str, Any]) -> str:
+def version_of(info: Mapping[str, Any]) -> str:
     """A text that changes when the file does: whatever of etag, hash, times and size the file system tells."""
     return ";".join(f"{field}={info[field]}" for field in sorted(_VERSION_FIELDS & info.keys()))
 
 
-def _first_line(error: BaseException) -> str:
+def first_line(error: BaseException) -> str:
     return (str(error).strip().splitlines() or ["no message"])[0][:200]

@@ -17,13 +17,11 @@ from datasets import Features, Value, load_dataset
 from bench_datasets import __version__
 from bench_datasets.benchmarks import BENCHMARKS, PBENCH_LEVELS, get_benchmark
 from bench_datasets.builders import provenance
+from bench_datasets.builders.published import ORIGIN
 from bench_datasets.faults import BenchError
 
 SAMPLE = "sample"
 """What the built-in sample is called, as `data` and as `source_dataset`."""
-
-ORIGIN = ("source_dataset", "source_revision", "source_split", "source_id")
-"""Columns that a published copy adds."""
 
 _PORTION = {"pbench": 64, "instancebench": 64, "pvsg": 1}
 """Rows that are read at a time; with pixels a quarter of that."""
