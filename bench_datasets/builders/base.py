@@ -125,14 +125,7 @@ class SourceBuilder(ArrowBasedBuilder):  # type: ignore[misc]
             )
             return Listing(SAMPLE, None, found.parts)
         if request.data_files is not None:
-            if request.revision:
-                raise BenchError(
-                    "revision: with data_files, name it in the path: hf://datasets/<org>/<name>@<revision>/<file>"
-                )
-            base = None if not data_dir else str(data_dir)
-            return list_given(
-                benchmark.name, request.data_files, self.PARTS, suffix=self.SUFFIX, base=base, access=access
-            )
+            return self._list_given(request, data_dir, access)
         return list_source(
             benchmark.name,
             benchmark.source,
@@ -143,6 +136,15 @@ class SourceBuilder(ArrowBasedBuilder):  # type: ignore[misc]
             revision=request.revision,
             access=access,
         )
+
+    def _list_given(self, request: SourceRequest, data_dir: Any, access: Access) -> Listing:
+        """The files that a caller named with `data_files=`."""
+        if request.revision:
+            raise BenchError(
+                "revision: with data_files, name it in the path: hf://datasets/<org>/<name>@<revision>/<file>"
+            )
+        base = None if not data_dir else str(data_dir)
+        return list_given(self.BENCHMARK, request.data_files, self.PARTS, suffix=self.SUFFIX, base=base, access=access)
 
     def _describe(self, text: str, rows: Mapping[str, int]) -> None:
         """Write into `info` what the source is, and how many rows its parts hold."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -62,16 +63,16 @@ def copy_tables(
                 _note_ids(tces, "repeated_expression" in recorded[tces.tces_id], homes)
                 donors |= _donors(row["expressions"], tces)
                 sets.append(tces)
-            pictures = dict(zip((tces.tces_id for tces in sets), rows, strict=True))
+            by_key = {tces.tces_id: row for tces, row in zip(sets, rows, strict=True)}
             table, faults = truth_table(
                 sets,
                 Index(len(sets), frozenset(), donors),
-                picture=(lambda tces, by=pictures: _picture(by[tces.tces_id])) if reads.image else None,
+                picture=partial(_picture, by_key) if reads.image else None,
                 by_expression=by_expression,
                 recorded=recorded,
             )
             if reads.hashes:
-                table = with_hashes(table, [pictures[key][HASH] for key in table["key"].to_pylist()])
+                table = with_hashes(table, [by_key[key][HASH] for key in table["key"].to_pylist()])
             yield number, table, faults
 
 
@@ -135,7 +136,7 @@ def _donors(expressions: Sequence[Mapping[str, Any]], tces: Tces) -> dict[str, d
     return {str(item["expression_id"]): mask for item, mask in zip(having, masks.to_pylist(), strict=True)}
 
 
-def _picture(row: Mapping[str, Any]) -> Picture:
-    value = row[IMAGE]
+def _picture(rows: Mapping[str, Mapping[str, Any]], tces: Tces) -> Picture:
+    value = rows[tces.tces_id][IMAGE]
     data = value.get("bytes") if isinstance(value, dict) else None
     return picture_of(data, value.get("path")) if data else no_picture("")

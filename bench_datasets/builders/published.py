@@ -169,8 +169,8 @@ def check_columns(schema: pa.Schema, labels: Features, file: str) -> None:
             continue
         if name not in schema.names:
             raise BenchError(
-                f"{file}: expected column {name!r}, found {', '.join(schema.names) or 'no columns'}; is this a copy that "
-                f"`bench-datasets publish dataset` wrote?"
+                f"{file}: expected column {name!r}, found {', '.join(schema.names) or 'no columns'}; is this a copy "
+                f"that `bench-datasets publish dataset` wrote?"
             )
         expected, found = labels.arrow_schema.field(name).type, schema.field(name).type
         if not _alike(found, expected):
@@ -186,7 +186,7 @@ def check_columns(schema: pa.Schema, labels: Features, file: str) -> None:
 def _stored(schema: pa.Schema) -> Mapping[str, Any]:
     """The features that a file's metadata names; none where it is no such metadata."""
     try:
-        return Features.from_arrow_schema(schema)
+        return dict(Features.from_arrow_schema(schema))
     except Exception:  # anybody's text, read by code that expects its own
         return {}
 

@@ -3,7 +3,7 @@
 Configs: `videos` (also called `default`), one row a video; `frames`, one row a frame; and `sample`, which is built in.
 Splits: `train` and `test`, which the released file calls `val`: `split="val"` means the same. The columns are those of
 `pvsg_rows.truth_features` and `pvsg_rows.frame_features`; what may lie at the source is said in `pvsg_files`, where
-built videos are kept in `pvsg_parts`.
+built videos are kept in `pvsg_parts`. A copy that `publish dataset` wrote is read by `pvsg_copy`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import logging
 import os
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,11 +21,20 @@ import pyarrow as pa
 from datasets.builder import Key
 
 from bench_datasets.benchmarks import get_benchmark
-from bench_datasets.builders import sources
 from bench_datasets.builders.base import SAMPLE, SourceBuilder, SourceRequest
+from bench_datasets.builders.labels import LabelFile
 from bench_datasets.builders.noted import Noted
-from bench_datasets.builders.provenance import describe
+from bench_datasets.builders.published import (
+    Beside,
+    CopyShard,
+    beside,
+    check_columns,
+    declared_rows,
+    shards_of,
+    survey,
+)
 from bench_datasets.builders.pvsg_annotation import Annotation, VideoEntry, parse_entry, read_annotation
+from bench_datasets.builders.pvsg_copy import VIDEO_LABELS, frame_tables, frames_of_videos, video_tables
 from bench_datasets.builders.pvsg_files import (
     ImageFolder,
     Layout,
@@ -38,7 +46,16 @@ from bench_datasets.builders.pvsg_files import (
 from bench_datasets.builders.pvsg_frames import can_decode_video, frame_images, label_maps
 from bench_datasets.builders.pvsg_parts import Parts, code_version, part_key
 from bench_datasets.builders.pvsg_rows import build_video_row, frame_features, frame_masks, row_table, truth_features
-from bench_datasets.builders.sources import Access, Listing, SourceFile
+from bench_datasets.builders.pvsg_splits import as_test
+from bench_datasets.builders.sources import (
+    PARQUET,
+    Access,
+    Listing,
+    Pinned,
+    SourceFile,
+    list_copy,
+    pin,
+)
 from bench_datasets.faults import BenchError, Fault
 
 logger = logging.getLogger(__name__)
@@ -49,7 +66,6 @@ _TEXT = (
 
 _VERSION = datasets.Version("1.0.0")
 _FRAME_ROWS = 16
-_VAL = re.compile(r"(^|\+)(\s*)val(?=\s*(?:[\[(+]|$))")
 
 
 @dataclass
@@ -88,8 +104,10 @@ class PVSG(SourceBuilder):
     DEFAULT_CONFIG_NAME = "videos"
     DEFAULT_WRITER_BATCH_SIZE = 1  # a video's row is written when it is built, and not held
 
-    layout: Layout
+    layout: Layout | None = None
     annotation: Annotation
+    videos: Listing
+    """Of a copy, the files of its config `videos`, whichever of its configs is read; `layout` is None then."""
 
     def __init__(
         self,
@@ -123,23 +141,38 @@ class PVSG(SourceBuilder):
         if config_name == SAMPLE:
             if data_dir or request.data_files is not None or request.revision:
                 raise BenchError(f"pvsg: config {SAMPLE!r} is built in; leave data_dir, data_files and revision out")
-            root, source, commit = self.sample_dir(), SAMPLE, None
+            root = Pinned(self.sample_dir(), SAMPLE, None, {})
         elif request.data_files is not None:
-            raise BenchError(
-                "data_files: PVSG is a tree of files; name the folder that holds pvsg.json with data_dir= instead"
-            )
+            return self._given(config_name, request, data_dir, access)
         else:
-            root, source, commit = _resolve(data_dir, request.revision, default, access, ways)
-        self.layout = find_layout(root, access, ways)
+            root = _resolve(data_dir, request.revision, default, access, ways)
+        copy = {} if config_name == SAMPLE else list_copy(root.root, "videos", self.PARTS, access)
+        if copy:
+            self.videos = Listing(root.source, root.commit, copy, root.declared)
+            frames = list_copy(root.root, "frames", self.PARTS, access) if config_name == "frames" else {}
+            return Listing(root.source, root.commit, frames, root.declared) if frames else self.videos
+        self.layout = find_layout(root.root, access, ways)
         self.annotation = read_annotation(read_annotation_file(self.layout, access), self.layout.annotation.url)
         videos = [(video.source, video.entry.video_id) for found in self.annotation.splits.values() for video in found]
         parts: dict[str, tuple[SourceFile, ...]] = {"annotation": (self.layout.annotation,)}
-        for kind in ("masks", "frames") if self._images else ("masks",):
-            parts[kind] = tuple(mask_digests(self.layout, access, videos, kind))
+        if root.commit is None:  # else the commit says what everything is, and no folder need be listed for it
+            for kind in ("masks", "frames") if self._images else ("masks",):
+                parts[kind] = tuple(mask_digests(self.layout, access, videos, kind))
         self._video_files = video_files(self.layout, access)
         files = sorted(self._video_files.values())
         parts["videos"] = tuple(SourceFile(url, _version(url) if self._images else "") for url in files)
-        return Listing(source, commit, {part: found for part, found in parts.items() if found})
+        return Listing(root.source, root.commit, {part: found for part, found in parts.items() if found})
+
+    def _given(self, config_name: str, request: SourceRequest, data_dir: Any, access: Access) -> Listing:
+        """A copy's files that a caller named one by one."""
+        tree = "PVSG is a tree of files; name the folder that holds pvsg.json with data_dir= instead"
+        if config_name != "videos" or PARQUET not in str(request.data_files):
+            raise BenchError(f"data_files: {tree}")
+        try:
+            self.videos = self._list_given(request, data_dir, access)
+        except BenchError as error:
+            raise BenchError(f"{error}; {tree}") from error
+        return self.videos
 
     def _info(self) -> datasets.DatasetInfo:
         benchmark = get_benchmark(self.BENCHMARK)
@@ -154,19 +187,15 @@ class PVSG(SourceBuilder):
     def _split_generators(self, dl_manager: Any) -> list[datasets.SplitGenerator]:
         streaming = bool(dl_manager.is_streaming)
         log_level = logging.INFO if streaming else logging.WARNING
+        if self.layout is None:
+            return self._copy_generators(dl_manager, log_level)
         self._report_unmatched(log_level)
-        facts = {
-            "benchmark": self.BENCHMARK,
-            "source": self.listing.source,
-            "revision": self.listing.revision,
-            "config": self.config.name,
-            "rows": {split: len(videos) for split, videos in self.annotation.splits.items()},
-        }
-        self.info.description = describe(_TEXT, facts)
+        self._describe(_TEXT, {split: len(videos) for split, videos in self.annotation.splits.items()})
         shared = {
-            "layout": self.layout if streaming else self._fetched(dl_manager),
+            "layout": self.layout if streaming else self._fetched(self.layout, dl_manager),
             "keep": not streaming and "://" not in str(self._cache_dir_root),
             "reuse": not getattr(dl_manager.download_config, "force_download", False),
+            "reads": None,
             "log_level": log_level,
         }
         return [
@@ -183,6 +212,31 @@ class PVSG(SourceBuilder):
             for split, videos in self.annotation.splits.items()
         ]
 
+    def _copy_generators(self, dl_manager: Any, log_level: int) -> list[datasets.SplitGenerator]:
+        """Likewise of a published copy; a stream of the Hub's takes the rows' number from the card."""
+        frames, main = self.config.name == "frames", self.videos.parts
+
+        def check(schema: pa.Schema, file: str, _: str) -> None:
+            check_columns(schema, VIDEO_LABELS, file)
+
+        declared = declared_rows(self.videos, "videos") if dl_manager.is_streaming else None
+        found = survey(main, self.access, check, stands=list(main.values())[-1][0], declared=declared)
+        self._describe(_TEXT, found.rows)
+        reads = Beside(False, False)
+        if frames:
+            schema = found.schema
+            if self.listing is not self.videos:
+                schema = LabelFile(list(self.listing.parts.values())[-1][0].url, self.access).schema
+            reads = Beside(beside(schema, self.listing.source, images=self._images).image, hashes=False)
+            self.info.features = frame_features(reads.image)
+        shared = {"layout": None, "keep": False, "reuse": False, "reads": tuple(reads), "log_level": log_level}
+        return [
+            datasets.SplitGenerator(
+                name=split, gen_kwargs={"videos": shards_of(files, dl_manager, whole=reads.image), **shared}
+            )
+            for split, files in self.listing.parts.items()
+        ]
+
     def _report_unmatched(self, log_level: int) -> None:
         for videos, what in (
             (self.annotation.without_data, "in `split` without an entry in `data`"),
@@ -193,19 +247,27 @@ class PVSG(SourceBuilder):
                     log_level, "pvsg: %d videos stand %s, and are left out: %s", len(videos), what, ", ".join(videos)
                 )
 
-    def _fetched(self, dl_manager: Any) -> Layout:
+    def _fetched(self, layout: Layout, dl_manager: Any) -> Layout:
         """The layout with the Hub's zips as they lie in its cache; others are read where they are."""
         used = dict.fromkeys(video.source for found in self.annotation.splits.values() for video in found)
         kinds = ("masks", "frames") if self._images else ("masks",)
-        urls = [place.url for kind in kinds for place in self.layout.archives(kind, used)]
+        urls = [place.url for kind in kinds for place in layout.archives(kind, used)]
         urls = [url for url in urls if url.startswith("hf://")]
-        return self.layout.moved(dict(zip(urls, dl_manager.download(urls), strict=True)) if urls else {})
+        return layout.moved(dict(zip(urls, dl_manager.download(urls), strict=True)) if urls else {})
 
     def _generate_tables(
-        self, videos: Sequence[VideoJob], layout: Layout, keep: bool, reuse: bool, log_level: int
+        self,
+        videos: Sequence[Any],
+        layout: Layout | None,
+        keep: bool,
+        reuse: bool,
+        reads: tuple[bool, bool] | None,
+        log_level: int,
     ) -> Iterator[tuple[Key, pa.Table]]:
         noted = Noted(self.BENCHMARK)
-        if self.config.name == "frames":
+        if layout is None:
+            yield from self._copy_tables(videos, Beside(*(reads or (False, False))), noted)
+        elif self.config.name == "frames":
             yield from self._frame_tables(videos, layout, noted)
         else:
             folder = Path(str(self._cache_dir_root), "bench_datasets", self.BENCHMARK)
@@ -215,6 +277,17 @@ class PVSG(SourceBuilder):
                 noted.add(faults)
                 yield Key(number, 0), table
         noted.log(log_level)
+
+    def _copy_tables(self, shards: Sequence[CopyShard], reads: Beside, noted: Noted) -> Iterator[tuple[Key, pa.Table]]:
+        if self.config.name != "frames":
+            tables = video_tables(shards, self.access)
+        elif self.listing is self.videos:  # published without frames: they are made of the videos
+            tables = frames_of_videos(shards, self.access)
+        else:
+            tables = frame_tables(shards, reads, self.access)
+        for i, (number, table, faults) in enumerate(tables):
+            noted.add(faults)
+            yield Key(number, i), table
 
     def _video(self, job: VideoJob, layout: Layout, parts: Parts | None) -> tuple[pa.Table, list[Fault]]:
         """A video's row and faults, built or as it was kept."""
@@ -267,28 +340,19 @@ class PVSG(SourceBuilder):
 
     def as_dataset(self, split: Any = None, *args: Any, **kwargs: Any) -> Any:
         """As upstream; `val` means `test`."""
-        return super().as_dataset(_as_test(split), *args, **kwargs)
+        return super().as_dataset(as_test(split), *args, **kwargs)
 
     def as_streaming_dataset(self, split: Any = None, *args: Any, **kwargs: Any) -> Any:
         """As upstream; `val` means `test`."""
-        return super().as_streaming_dataset(_as_test(split), *args, **kwargs)
+        return super().as_streaming_dataset(as_test(split), *args, **kwargs)
 
 
-def _resolve(
-    data_dir: Any, revision: str | None, default: Any, access: Access, ways: str
-) -> tuple[str, str, str | None]:
-    """The root that is read, what provenance calls it, and its commit where it is the Hub's."""
+def _resolve(data_dir: Any, revision: str | None, default: Any, access: Access, ways: str) -> Pinned:
+    """The root that is read."""
     chosen = os.fspath(data_dir) if data_dir else os.environ.get(default.env) or None
     if chosen is None:
         chosen = f"hf://datasets/{default.repo}" + ("" if revision else f"@{default.revision}")
-    if chosen.startswith("hf://"):
-        return sources._pin(chosen, revision, access, ways)
-    if revision is not None:
-        raise BenchError(
-            f"revision: expected a source on the Hub, got revision={revision!r} with {chosen!r}; leave it out"
-        )
-    root = sources._local(chosen)
-    return root, root, None
+    return pin(chosen, revision, access, ways)
 
 
 def _version(url: str) -> str:
@@ -314,21 +378,3 @@ def _frame_row(entry: VideoEntry, frame: int, label_map: Any) -> dict[str, Any]:
         "categories": [category[label] for label in masks],
         "masks": list(masks.values()),
     }
-
-
-def _as_test(split: Any) -> Any:
-    """A split as `datasets` takes it, with our name in place of the file's.
-
-    Example:
-        >>> _as_test("train+val[:50%]"), _as_test(["val", "valid"])
-        ('train+test[:50%]', ['test', 'valid'])
-    """
-    if isinstance(split, datasets.ReadInstruction):
-        return datasets.ReadInstruction.from_spec(_as_test(split.to_spec()))
-    if isinstance(split, Mapping):
-        return {name: _as_test(value) for name, value in split.items()}
-    if isinstance(split, list | tuple):
-        return type(split)(_as_test(value) for value in split)
-    if split is None or not _VAL.search(str(split)):
-        return split
-    return _VAL.sub(r"\1\2test", str(split))

@@ -180,7 +180,7 @@ def list_copy(root: str, folder: str, parts: Sequence[str], access: Access) -> d
     """
     try:
         fs, path = access.open(root)
-        return _in_folder(fs, f"{path.rstrip('/')}/{folder}", parts, PARQUET, root)[0]
+        return _in_folder(fs, f"{path.rstrip('/')}/{folder}" if path else folder, parts, PARQUET, root)[0]
     except BenchError:
         raise
     except (FileNotFoundError, NotADirectoryError):
@@ -240,8 +240,8 @@ def _pin(url: str, revision: str | None, access: Access, ways: str) -> Pinned:
             f"{_HUB}{repo}@{revision or named or 'main'}: the Hub's dataset could not be read "
             f"({type(error).__name__}: {first_line(error)}). {ways}"
         ) from error
-    card = {} if info.card_data is None else info.card_data.to_dict()
-    return Pinned(f"{_HUB}{repo}@{info.sha}{folder}", repo, info.sha, _declared(card.get("dataset_info")))
+    declared = None if info.card_data is None else info.card_data.get("dataset_info")
+    return Pinned(f"{_HUB}{repo}@{info.sha}{folder}", repo, info.sha, _declared(declared))
 
 
 def _declared(infos: object) -> dict[str, dict[str, int]]:
@@ -335,4 +335,5 @@ def version_of(info: Mapping[str, Any]) -> str:
 
 
 def first_line(error: BaseException) -> str:
+    """What an error says, as far as it fits into a message."""
     return (str(error).strip().splitlines() or ["no message"])[0][:200]
