@@ -6,9 +6,12 @@ and the builder resolves it, or leaves it alone where the config is built in.
 
 from __future__ import annotations
 
+import logging
+import os
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import datasets
 from datasets import ArrowBasedBuilder
 from datasets.data_files import DataFilesDict, DataFilesList
 from datasets.exceptions import DatasetGenerationError
@@ -16,8 +19,11 @@ from datasets.exceptions import DatasetGenerationError
 from bench_datasets.benchmarks import get_benchmark
 from bench_datasets.builders.given import list_given
 from bench_datasets.builders.provenance import describe
-from bench_datasets.builders.sources import PARQUET, Access, Listing, list_source
+from bench_datasets.builders.recall import Memory, is_away
+from bench_datasets.builders.sources import PARQUET, Access, Listing, SourceUnreachableError, list_source
 from bench_datasets.faults import BenchError
+
+logger = logging.getLogger(__name__)
 
 SAMPLE = "sample"
 """The config that is built in and needs no source."""
@@ -92,9 +98,9 @@ class SourceBuilder(ArrowBasedBuilder):  # type: ignore[misc]
                 **(request.storage_options or {}),
                 **(kwargs.pop("storage_options", None) or {}),
             }
-            self.listing = self._find(
-                str(config_name), request, data_dir, Access(kwargs["token"], kwargs["storage_options"])
-            )
+            access = Access(kwargs["token"], kwargs["storage_options"])
+            asked = (config_name, kwargs.get("images"), data_dir and str(data_dir), request.revision)
+            self.listing = self._find_or_recall(cache_dir, asked, str(config_name), request, data_dir, access)
             self._check_config(str(config_name), self.listing)
             data_files = _data_files(self.listing)
         super().__init__(
@@ -105,6 +111,42 @@ class SourceBuilder(ArrowBasedBuilder):  # type: ignore[misc]
     def access(self) -> Access:
         """How the source's files are opened."""
         return Access(self.token, self.storage_options)
+
+    def _find_or_recall(self, cache_dir: Any, asked: tuple[object, ...], *search: Any) -> Listing:
+        """The source's files; where the Hub can't be asked, those that it had last time, for builds in the cache."""
+        cache = str(cache_dir or datasets.config.HF_DATASETS_CACHE)
+        root = os.environ.get(get_benchmark(self.BENCHMARK).source.env)
+        memory = None if "://" in cache else Memory(cache, self.BENCHMARK, root, *asked, repr(search[1].data_files))
+        self._away: SourceUnreachableError | None = None
+        try:
+            listing = self._find(*search)
+        except SourceUnreachableError as error:
+            kept = memory.recall() if memory is not None and is_away(error) else None
+            if kept is None:
+                raise
+            self._away = error
+            logger.warning(
+                "%s: %s; taking %s as it was when it was built, at commit %s",
+                *(self.BENCHMARK, "the Hub can't be asked", kept.source, kept.revision),
+            )
+            return kept
+        if memory is not None:
+            memory.keep(listing)
+        return listing
+
+    def _download_and_prepare(self, *args: Any, **kwargs: Any) -> None:
+        """As upstream; this is for what is not in the cache, so the source must be there."""
+        self._demand_source()
+        super()._download_and_prepare(*args, **kwargs)
+
+    def as_streaming_dataset(self, split: Any = None, *args: Any, **kwargs: Any) -> Any:
+        """As upstream; a stream is read from the source, which must be there."""
+        self._demand_source()
+        return super().as_streaming_dataset(split, *args, **kwargs)
+
+    def _demand_source(self) -> None:
+        if self._away is not None:
+            raise SourceUnreachableError(f"{self._away} No build with these options is in the cache.") from self._away
 
     def sample_dir(self) -> str:
         """The folder of the built-in sample, in the source's own layout."""

@@ -183,7 +183,7 @@ class _Hub:
 
     def dataset_info(self, repo: str, revision: str | None = None, timeout: float | None = None) -> Any:
         type(self).asked = (repo, revision, self.token)
-        return SimpleNamespace(sha=f"commit-of-{revision or 'main'}")
+        return SimpleNamespace(sha=f"commit-of-{revision or 'main'}", card_data=None)
 
 
 @pytest.mark.parametrize(
