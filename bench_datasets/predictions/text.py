@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import gzip
+import io
 import json
 import zlib
 from collections.abc import Iterator
@@ -27,6 +28,25 @@ class Record(NamedTuple):
     fields: dict[str, Any]
 
 
+class _Whole(io.RawIOBase):
+    """A file of any file system, of which no more is asked than `read`: those of fsspec can't limit a line."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        super().__init__()
+        self._file = file
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill the buffer, but for the end of the file."""
+        done = 0
+        while done < len(buffer) and (piece := self._file.read(len(buffer) - done)):
+            buffer[done : done + len(piece)] = piece
+            done += len(piece)
+        return done
+
+
 @contextmanager
 def open_text(location: Location) -> Iterator[IO[bytes]]:
     """The file's bytes, unpacked if it is gzipped, behind a UTF-8 byte order mark.
@@ -35,15 +55,16 @@ def open_text(location: Location) -> Iterator[IO[bytes]]:
         BenchError: the file is UTF-16 or UTF-32, or its gzip stream is broken.
     """
     with location.open() as raw:
-        packed = raw.read(2) == _GZIP
-        raw.seek(0)
-        stream = cast("IO[bytes]", gzip.GzipFile(fileobj=raw)) if packed else raw
+        plain = io.BufferedReader(_Whole(raw), _CHUNK)
+        packed = plain.peek(2)[:2] == _GZIP
+        stream = gzip.GzipFile(fileobj=plain) if packed else plain
         try:
-            start = stream.read(3)
+            start = stream.peek(3)[:3]
             if start[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
                 raise BenchError(f"{location.shown}: expected UTF-8 text, found UTF-16; save it as UTF-8")
-            stream.seek(3 if start == codecs.BOM_UTF8 else 0)
-            yield stream
+            if start == codecs.BOM_UTF8:
+                stream.read(3)
+            yield cast("IO[bytes]", stream)
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
             raise BenchError(
                 f"{location.shown}: expected a whole gzip stream, found it broken or cut: {error}"
