@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -23,98 +20,15 @@ from bench_datasets.builders import open_truth
 from bench_datasets.hub.commits import commit
 from bench_datasets.hub.datasets import Built, build_dataset, publish_dataset
 from bench_datasets.hub.shards import read_shards, write_shards
-from bench_datasets.hub.truth import ORIGIN, open_source
+from bench_datasets.hub.truth import open_source
+
+from .plainly import plainly
 
 Build = Callable[[str], Built]
-
-PLAIN = """
-import sys
-sys.modules["bench_datasets"] = None    # whatever is installed: it cannot be imported here
-import json
-from datasets import load_dataset
-from pycocotools import mask as coco
-repo, config, split = sys.argv[1:4]
-def masks(row):
-    if "candidates" in row:
-        return [candidate["mask"] for candidate in row["candidates"]]
-    return row["masks"] if "masks" in row else [mask for tube in row["tubes"] for mask in tube["masks"]]
-config = None if config == "-" else config
-whole = load_dataset(repo, config, split=split)
-stream = load_dataset(repo, config, split=split, streaming=True)
-assert whole.features == stream.features, (whole.features, stream.features)
-kinds = {type(feature).__module__.partition(".")[0] for feature in whole.features.values()}
-areas = [[int(coco.area(mask)) for mask in masks(row)] for row in whole]
-assert areas == [[int(coco.decode(mask).sum()) for mask in masks(row)] for row in stream]
-print(json.dumps({"areas": areas, "columns": whole.column_names, "kinds": sorted(kinds)}))
-"""
-
-
-def plainly(hub: Any, code: str, *args: str) -> str:
-    """Run code where the package can't be imported and nobody's PYTHONPATH counts; gives what it prints."""
-    env = {name: value for name, value in hub.env.items() if name != "PYTHONPATH"}
-    done = subprocess.run(
-        [sys.executable, "-I", "-c", code, *args], env=env, capture_output=True, text=True, timeout=180, check=False
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    return done.stdout
 
 
 def send(hub: Any, built: Built, repo: str) -> Any:
     return commit(repo, "dataset", built.files, "as Parquet", create=True, beside=True)
-
-
-@pytest.mark.parametrize(
-    ("benchmark", "config", "splits"),
-    [("pbench", "default", ("test",)), ("instancebench", "default", ("test",)), ("pvsg", "videos", ("train", "test"))],
-)
-def test_loads_without_the_package(
-    benchmark: str, config: str, splits: tuple[str, ...], reading: Any, built: Build
-) -> None:
-    send(reading, built(benchmark), f"acme/{benchmark}")
-    for split in splits:
-        found = json.loads(plainly(reading, PLAIN, f"acme/{benchmark}", "-", split))
-        assert found["kinds"] == ["datasets"], "a feature of our own"
-        truth = open_truth(benchmark, "sample", split=split)
-        assert found["areas"] == [areas_of(row) for row in truth]
-        assert set(found["columns"]) >= {*truth.column_names, *ORIGIN}
-        assert ("image_sha256" in found["columns"]) == (benchmark != "pvsg")
-        assert "image" not in found["columns"], "no pixels unless they are asked for"
-    # The rows are the builder's own, column by column.
-    copy = load_dataset(f"acme/{benchmark}", split="test")
-    truth = open_truth(benchmark, "sample", images=benchmark != "pvsg").remove_columns(
-        ["image"] if benchmark != "pvsg" else []
-    )
-    assert copy.select_columns(truth.column_names).to_list() == truth.to_list()
-    assert {name: copy.features[name] for name in truth.column_names} == dict(truth.features)
-    assert load_dataset(f"acme/{benchmark}", config, split="test").num_rows == len(copy)
-
-
-def areas_of(row: dict[str, Any]) -> list[int]:
-    """Pixels of each mask, counted from the run lengths by hand: every second run of the RLE is foreground."""
-    if "candidates" in row:
-        masks = [candidate["mask"] for candidate in row["candidates"]]
-    else:
-        masks = row["masks"] if "masks" in row else [mask for tube in row["tubes"] for mask in tube["masks"]]
-    return [sum(runs(mask["counts"])[1::2]) for mask in masks]
-
-
-def runs(text: str) -> list[int]:
-    """COCO's compressed counts, decoded as its documentation says: base 32, deltas to two runs before."""
-    found: list[int] = []
-    at = 0
-    while at < len(text):
-        value = shift = 0
-        while True:
-            code = ord(text[at]) - 48
-            at += 1
-            value |= (code & 31) << (5 * shift)
-            shift += 1
-            if not code & 32:
-                if code & 16:
-                    value |= -1 << (5 * shift)
-                break
-        found.append(value + found[-2] if len(found) > 2 else value)
-    return found
 
 
 def test_every_config_loads(hub: Any, built: Build) -> None:
@@ -136,35 +50,6 @@ for repo in sys.argv[1:]:
     assert [line for line in lines if line.startswith("pbench")] == [f"pbench {line}" for line in expected]
     assert "instancebench expressions 71 -" in lines
     assert "instancebench preview 20 320" in lines
-
-
-def test_the_copy_is_truth(reading: Any, built: Build) -> None:
-    """Rows of the copy score as the source's own, streaming or not, under one content hash."""
-    predictors = {
-        "pbench": samples.pbench_sample_predictions,
-        "instancebench": samples.instancebench_sample_predictions,
-        "pvsg": samples.pvsg_sample_predictions,
-    }
-    for benchmark, predictor in predictors.items():
-        send(reading, built(benchmark), f"acme/{benchmark}")
-        answers = bd.read_predictions(benchmark, predictor("careful"))
-        own = bd.summarize(benchmark, bd.score(benchmark, open_truth(benchmark, "sample"), answers), draws=0)
-        for streaming in (False, True):
-            truth = load_dataset(f"acme/{benchmark}", split="test", streaming=streaming)
-            copy = bd.summarize(benchmark, bd.score(benchmark, truth, answers), draws=0)
-            assert {key: repr(metric) for key, metric in copy.metrics.items()} == {
-                key: repr(metric) for key, metric in own.metrics.items()
-            }
-            assert copy.dataset["content_sha256"] == own.dataset["content_sha256"]
-        assert own.dataset["content_sha256"] == built(benchmark).facts.hashes["test"]
-
-
-def test_the_copy_behind_our_own_name(reading: Any, built: Build) -> None:
-    send(reading, built("pbench"), "acme/pbench")
-    truth = load_dataset("pbench", data_dir="hf://datasets/acme/pbench", split="test", images=False)
-    assert truth["key"] == open_truth("pbench", "sample")["key"]
-    dense = open_truth("pbench", "hf://datasets/acme/pbench", config="dense", streaming=True)
-    assert [row["key"] for row in dense.take(2)] == ["dense/31", "dense/32"]
 
 
 def test_rows_are_resampled_by_image(reading: Any, built: Build) -> None:

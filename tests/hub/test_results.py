@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import shutil
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -69,46 +68,6 @@ def edit(folder: Path, **fields: Any) -> Path:
     """A run's result with other fields; its scores stay."""
     replace(Result.load(folder), **fields).save(folder)
     return folder
-
-
-def test_there_and_back_again(hub: Any, model: str, copy: dict[str, Any], tmp_path: Path) -> None:
-    predictions, out = samples.pbench_sample_predictions("careful"), tmp_path / "run"
-    data = f"hf://datasets/{SAMPLE}"
-    done = hub.run(
-        ["score", "pbench", "--data", data, "--predictions", predictions, "--out", out, "--draws", 50], timeout=240
-    )
-    assert done.returncode == 0, done.stderr
-    command = ["publish", "results", out, "--model", MODEL, "--repo", REPO]
-    done = hub.run(command)
-    assert done.returncode == 0, done.stderr
-    assert f"pull request: {hub.endpoint}/{MODEL}/discussions/1" in done.stdout
-    hub.api().merge_pull_request(MODEL, 1)
-    (entry,) = entries(hub)
-    result = Result.load(out)
-    average = result.metrics["average"]
-    assert (entry.dataset_id, entry.task_id, entry.dataset_revision) == (SAMPLE, "released/average", copy["revision"])
-    assert entry.value == pytest.approx(100 * average.value, abs=1e-4)
-    assert entry.date == result.created
-    assert "protocol released (version 1)" in entry.notes
-    assert f"n = {average.n} of 35 rows" in entry.notes
-    path = re.fullmatch(f"{hub.endpoint}/datasets/{REPO}/tree/main/(.*)", entry.source_url)[1]
-    assert Result.loads(hub.read(REPO, f"{path}/result.json")).metrics == result.metrics
-    board = json.loads(hub.run(["leaderboard", REPO, "--json"]).stdout)
-    (found,) = board["groups"][0]["runs"]
-    assert (found["model"], found["run"], found["value"]) == (MODEL, RUN, average.value)
-    again = hub.run(command)
-    assert again.stdout.count("nothing new") == 2
-    assert hub.commits(REPO) == [f"Add {MODEL}, run {RUN}", "initial commit"]
-    # The scores are a config of a dataset that anybody loads, and sum up to the same numbers.
-    config = f"acme--net--{RUN}"
-    code = f"""
-import bench_datasets as bd, json
-from datasets import load_dataset, get_dataset_config_names
-assert get_dataset_config_names({REPO!r}) == [{config!r}]
-result = bd.summarize("pbench", load_dataset({REPO!r}, {config!r}, split="test"), draws=0)
-print(result.metrics["average"].value)
-"""
-    assert float(hub.run(code).stdout.split()[-1]) == average.value
 
 
 def test_what_is_published(hub: Any, model: str, copy: dict[str, Any], runs: Runs) -> None:
