@@ -53,7 +53,9 @@ def copy_tables(
     for number, shard in enumerate(shards):
         for first, batch in read_batches(shard, LABELS, reads, access, rows=_BATCH // 4 if reads.image else _BATCH):
             rows = batch.to_pylist()
-            places = [f"{shard.name}: row {first + i} ({ascii(row['key'])[1:-1][:60]})" for i, row in enumerate(rows)]
+            places = [
+                f"{shard.name}: row {first + i} ({ascii(str(row['key']))[1:-1][:60]})" for i, row in enumerate(rows)
+            ]
             donors: dict[str, dict[str, Any] | None] = {}
             recorded: dict[str, list[str]] = {}
             sets: list[Tces] = []

@@ -176,7 +176,7 @@ def check_columns(schema: pa.Schema, labels: Features, file: str) -> None:
         if not _alike(found, expected):
             shown = [text if len(text := str(kind)) <= 160 else text[:157] + "..." for kind in (expected, found)]
             raise BenchError(f"{file}: column {name!r}: expected {shown[0]}, found {shown[1]}; is the copy whole?")
-        if name in stored and _names(stored[name]) != _names(feature):
+        if (names := _names(stored.get(name))) and names != _names(feature):
             raise BenchError(
                 f"{file}: column {name!r}: its class labels have other names than this version's; it was published by "
                 f"another version, publish it again"

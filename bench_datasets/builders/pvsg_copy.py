@@ -191,7 +191,7 @@ def _check_frames(batch: pa.RecordBatch, place: str, first: int) -> None:
     for i, (video, frame, ids, categories) in enumerate(
         zip(*(batch.column(name).to_pylist() for name in names), strict=True)
     ):
-        where = f"{place} {first + i}: {ascii(video)[1:-1][:60]}, frame {frame}"
+        where = f"{place} {first + i}: {ascii(str(video))[1:-1][:60]}, frame {frame}"
         lo, hi = int(offsets[i]), int(offsets[i + 1])
         if not video or frame is None or frame < 0:
             raise BenchError(f"{where}: expected a video's id and a frame's number from 0 on")
