@@ -138,7 +138,7 @@ def dataset_card(facts: DatasetFacts) -> str:
         main=facts.configs[0],
         licence=_licence_text(facts, benchmark),
         source=_source_text(facts, benchmark),
-        source_url=_source_url(facts, benchmark),
+        source_url=f"hf://datasets/{facts.repo}",
         protocols=protocol_rows(benchmark),
         tasks=tasks(benchmark),
         citation=bibtex(benchmark.citation),
@@ -272,15 +272,6 @@ def _source_text(facts: DatasetFacts, benchmark: Benchmark) -> str:
     if "/" in facts.source and "://" not in facts.source:
         return f"[{facts.source}]({HUB}/datasets/{facts.source})"
     return f"`{facts.source}`, a copy of {benchmark.title}"
-
-
-def _source_url(facts: DatasetFacts, benchmark: Benchmark) -> str:
-    """What `--data` takes to read this copy, or else the source."""
-    if facts.benchmark == "pbench":
-        return f"hf://datasets/{facts.repo}"
-    if facts.is_sample:
-        return "sample"
-    return "DIR"
 
 
 def _inputs(benchmark: Benchmark) -> str:

@@ -210,7 +210,7 @@ def test_names(hub: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "message"), [(403, "Private storage limit reached"), (413, "Too big"), (402, "Pay")]
+    ("status", "message"), [(403, "Private storage limit reached"), (413, "Too big"), (402, "Pay"), (507, "Full")]
 )
 def test_no_room_on_the_hub(hub: Any, status: int, message: str) -> None:
     publish({"a.txt": "a"})
