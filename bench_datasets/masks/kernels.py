@@ -18,6 +18,9 @@ _BOX = types.Array(types.int32, 2, "C", readonly=True)
 _OUT8, _OUT32, _OUT64, _OUT = types.int8[::1], types.int32[::1], types.int64[::1], types.boolean[::1]
 _N = types.int64
 
+_ONE, _TWO = np.uint64(1), np.uint64(2)
+"""Positions are counted without a sign where it matters: of one with a sign, numba asks each time if it is negative."""
+
 
 def _kernel(*signature: Any) -> Any:
     """Compiled for one signature, kept on disk, without the lock."""
@@ -31,15 +34,18 @@ def _read(data, lo, hi, pixels, ends, base, seen):
     seen[0] is set where other compiled code must not see the string: for zero-length runs inside, and for a run of
     seven characters, which code that shifts 32-bit integers reads wrong.
     """
-    out = 0
-    index = 0
+    start = np.uint64(base)
+    out = start
+    p = np.uint64(lo)
+    index = np.uint64(0)
     total = np.int64(0)
     value = np.int64(0)
     shift = 0
     before = np.int64(0)  # the run before, and the one before that
     older = np.int64(0)
-    for p in range(lo, hi):
+    while p < np.uint64(hi):
         digit = np.int64(data[p]) - 48
+        p += _ONE
         if digit < 0 or digit > 63:
             return -6
         value |= (digit & 31) << shift
@@ -48,13 +54,10 @@ def _read(data, lo, hi, pixels, ends, base, seen):
             if shift >= 35:
                 return -8
             continue
-        if shift >= 35:
-            seen[0] = True
-        if digit & 16:
-            value -= np.int64(1) << shift
         if shift == 35:
             seen[0] = True
-        if index > 2:
+        value -= (digit >> 4) << shift  # the sign
+        if index > _TWO:
             value += older
         if value < 0:
             return -9
@@ -63,22 +66,22 @@ def _read(data, lo, hi, pixels, ends, base, seen):
         total += value
         if total > pixels:
             return -10
-        if value > 0 or index == 0:
-            if (index ^ out) & 1:
-                ends[base + out - 1] = total  # the zero-length run before is gone: this one goes on with its like
+        if value > 0 or not index:
+            if (index ^ (out - start)) & _ONE:
+                ends[out - _ONE] = total  # the zero-length run before is gone: this one goes on with its like
             else:
-                ends[base + out] = total
-                out += 1
+                ends[out] = total
+                out += _ONE
         else:
             seen[0] = True
-        index += 1
+        index += _ONE
         value = 0
         shift = 0
     if shift:
         return -7
     if total != pixels:
         return -10
-    return out
+    return np.int64(out - start)
 
 
 @njit(nogil=True, cache=True, inline="always")
@@ -94,16 +97,20 @@ def _shared(a, a0, a_runs, b, b0, b_runs):
         i = _skip(a, a0, n, b[b0])
     else:
         j = _skip(b, b0, m, a[a0])
+    p = np.uint64(a0 + 2 * i)
+    p_end = np.uint64(a0 + 2 * n)
+    q = np.uint64(b0 + 2 * j)
+    q_end = np.uint64(b0 + 2 * m)
     total = np.int64(0)
-    while i < n and j < m:
-        a_start = a[a0 + 2 * i]
-        a_end = a[a0 + 2 * i + 1]
-        b_start = b[b0 + 2 * j]
-        b_end = b[b0 + 2 * j + 1]
-        total += max(np.int64(min(a_end, b_end)) - np.int64(max(a_start, b_start)), 0)
-        first = a_end < b_end
-        i += first
-        j += not first
+    while p < p_end and q < q_end:
+        start = a[p]
+        end = a[p + _ONE]
+        while q < q_end and b[q + _ONE] <= end:  # mostly once: outlines of one thing keep pace
+            total += max(np.int64(b[q + _ONE]) - np.int64(max(start, b[q])), 0)
+            q += _TWO
+        if q < q_end:
+            total += max(np.int64(end) - np.int64(max(start, b[q])), 0)
+        p += _TWO
     return total
 
 
@@ -124,8 +131,11 @@ def _skip(ends, base, n, position):
 @njit(nogil=True, cache=True, inline="always")
 def _area(ends, base, runs):
     total = np.int64(0)
-    for k in range(runs >> 1):
-        total += np.int64(ends[base + 2 * k + 1]) - np.int64(ends[base + 2 * k])
+    p = np.uint64(base)
+    stop = np.uint64(base + (runs & ~1))
+    while p < stop:
+        total += np.int64(ends[p + _ONE]) - np.int64(ends[p])
+        p += _TWO
     return total
 
 
@@ -159,9 +169,12 @@ def decode(data, offsets, pixels, heights, first, last, ends, count, status, irr
         top = height
         bottom = np.int64(-1)
         column = np.int64(ends[base]) // height * height  # first pixel of the column that is looked at
-        for k in range(n):
-            s = np.int64(ends[base + 2 * k])
-            e = np.int64(ends[base + 2 * k + 1])
+        p = np.uint64(base)
+        stop = np.uint64(base + 2 * n)
+        while p < stop:
+            s = np.int64(ends[p])
+            e = np.int64(ends[p + _ONE])
+            p += _TWO
             total += e - s
             if s - column >= 8 * height:
                 column = s // height * height
@@ -191,10 +204,15 @@ def words(ends, begin, count, heights, widths, place, first, last, out):
         out[at + 1] = widths[r]
         out[at + 2] = count[r]
         before = 0
-        for k in range(count[r]):
-            end = ends[begin[r] + k]
-            out[at + 3 + k] = end - before
+        p = np.uint64(begin[r])
+        stop = np.uint64(begin[r] + count[r])
+        q = np.uint64(at + 3)
+        while p < stop:
+            end = ends[p]
+            out[q] = end - before
             before = end
+            p += _ONE
+            q += _ONE
 
 
 @_kernel(_U8, _I64, _U8, _I64, _I64, _N, _N, _OUT64, _OUT64, _OUT64, _OUT8)
@@ -295,20 +313,21 @@ def suppress(ends, begin, count, box, area, order, groups, threshold, first, las
 def _union(ends, begin, count, first, last, out, spare):
     """The union of masks first to last as intervals in out; how many. Two at a time, then two of those, and so on."""
     n = last - first
-    bounds = np.empty(n + 1, np.int64)
-    at = np.int64(0)
+    bounds = np.empty(n + 1, np.uint64)  # where each mask's intervals begin in the array
+    at = np.uint64(0)
     for k in range(n):
         bounds[k] = at
-        base = begin[first + k]
-        for z in range(count[first + k] >> 1):
-            out[2 * at] = ends[base + 2 * z]
-            out[2 * at + 1] = ends[base + 2 * z + 1]
-            at += 1
+        p = np.uint64(begin[first + k])
+        stop = p + np.uint64(count[first + k] & ~1)
+        while p < stop:
+            out[at] = ends[p]
+            at += _ONE
+            p += _ONE
     bounds[n] = at
     source = out
     target = spare
     while n > 1:
-        at = np.int64(0)
+        at = np.uint64(0)
         half = 0
         for k in range(0, n, 2):
             i = bounds[k]
@@ -316,29 +335,31 @@ def _union(ends, begin, count, first, last, out, spare):
             j = i_end
             j_end = bounds[min(k + 2, n)]
             bounds[half] = at
-            begin_of = at
+            reached = np.int32(-1)  # end of the interval that was written last
             while i < i_end or j < j_end:
-                if j >= j_end or (i < i_end and source[2 * i] <= source[2 * j]):
-                    s = source[2 * i]
-                    e = source[2 * i + 1]
-                    i += 1
+                if j >= j_end or (i < i_end and source[i] <= source[j]):
+                    s = source[i]
+                    e = source[i + _ONE]
+                    i += _TWO
                 else:
-                    s = source[2 * j]
-                    e = source[2 * j + 1]
-                    j += 1
-                if at > begin_of and s <= target[2 * at - 1]:
-                    target[2 * at - 1] = max(target[2 * at - 1], e)
+                    s = source[j]
+                    e = source[j + _ONE]
+                    j += _TWO
+                if s <= reached:
+                    reached = max(reached, e)
+                    target[at - _ONE] = reached
                 else:
-                    target[2 * at] = s
-                    target[2 * at + 1] = e
-                    at += 1
+                    target[at] = s
+                    target[at + _ONE] = e
+                    reached = e
+                    at += _TWO
             half += 1
         bounds[half] = at
         n = half
         source, target = target, source
-    for k in range(2 * at):
+    for k in range(np.int64(at)):
         out[k] = source[k]
-    return at
+    return np.int64(at >> _ONE)
 
 
 @_kernel(_I32, _I64, _I64, _I64, _I32, _I64, _I64, _I64, _N, _N, _OUT64, _OUT64, _OUT64)
