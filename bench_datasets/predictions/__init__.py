@@ -1,5 +1,6 @@
 """Predictions: what models wrote, in any of several formats, as one kind of table; pairing with the truth; a check."""
 
+from bench_datasets.predictions.arrow_columns import arrow_columns
 from bench_datasets.predictions.check import CheckReport, FaultGroup, check
 from bench_datasets.predictions.instancebench.pairing import ExpressionPairing, pair_expressions
 from bench_datasets.predictions.pairing import Pairing, pair
@@ -10,6 +11,7 @@ __all__ = [
     "ExpressionPairing",
     "FaultGroup",
     "Pairing",
+    "arrow_columns",
     "check",
     "pair",
     "pair_expressions",

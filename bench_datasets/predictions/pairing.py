@@ -13,6 +13,7 @@ from datasets import Dataset
 from numpy.typing import NDArray
 
 from bench_datasets.faults import Fault
+from bench_datasets.predictions.arrow_columns import arrow_columns
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ class Names(NamedTuple):
     def of(cls, predictions: Dataset) -> Names:
         """Those of a Dataset of predictions."""
         columns = ["key", "id", "split", "position", "pred_faults"]
-        table = predictions.select_columns(columns).with_format("arrow")[:]
+        table = arrow_columns(predictions, columns)
         arrays = [table.column(name).combine_chunks() for name in columns]
         key, number, split, position, faults = (
             array.chunk(0) if isinstance(array, pa.ChunkedArray) and array.num_chunks else array for array in arrays

@@ -16,6 +16,7 @@ from bench_datasets.metrics.lots import joined
 from bench_datasets.metrics.masklists import MaskLists
 from bench_datasets.metrics.options import ScoreOptions
 from bench_datasets.metrics.units import FAULTS_TYPE, Units
+from bench_datasets.predictions import arrow_columns
 from bench_datasets.predictions.instancebench import ORIGINAL, ExpressionPairing, pair_expressions
 
 
@@ -29,7 +30,7 @@ def pair_units(labels: Dataset, predictions: Dataset, options: ScoreOptions, who
     """
     del options
     names = [name for name in ("key", "expressions", "faults") if name in labels.column_names]
-    table = labels.select_columns(names).with_format("arrow")[:]
+    table = arrow_columns(labels, names)
     keys = table["key"].to_pylist()
     if len(set(keys)) < len(keys):
         raise BenchError("instancebench rows: two truth rows bear one tces_id; mend the manifest")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -56,8 +57,13 @@ def score_table(batch: pa.Table | Mapping[str, Any], options: ScoreOptions, read
     columns |= measure(rows, kept, good)
     if options.boundary:
         columns |= measure_boundaries(rows, kept, good)
-    schema = features(options.boundary).arrow_schema.remove_metadata()
+    schema = _schema(options.boundary)
     return pa.Table.from_pydict({name: columns[name] for name in schema.names}, schema=schema)
+
+
+@cache
+def _schema(boundary: bool) -> pa.Schema:
+    return features(boundary).arrow_schema.remove_metadata()
 
 
 def _without_nulls(lists: MaskLists) -> MaskLists:

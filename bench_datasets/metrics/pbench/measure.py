@@ -123,7 +123,7 @@ def _hits(shared: Ints, predicted: MaskColumn, groups: Ints, true: MaskColumn, t
     """The pairs that share a pixel, of all pairs of all rows."""
     wide = np.diff(true_groups)
     begin = np.concatenate([[0], np.cumsum(np.diff(groups) * wide)])
-    some = np.flatnonzero(shared)
+    some = np.flatnonzero(shared > 0)
     row = np.searchsorted(begin, some, side="right") - 1
     left, right = np.divmod(some - begin[row], np.maximum(wide[row], 1))
     left, right, both = left + groups[row], right + true_groups[row], shared[some]

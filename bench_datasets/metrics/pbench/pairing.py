@@ -12,7 +12,7 @@ from bench_datasets.metrics.masklists import MaskLists, read_mask_lists
 from bench_datasets.metrics.options import ScoreOptions
 from bench_datasets.metrics.pbench.rows import row_names
 from bench_datasets.metrics.units import Units, attach_rows
-from bench_datasets.predictions import pair
+from bench_datasets.predictions import arrow_columns, pair
 
 attach = attach_rows  # one prediction a row
 
@@ -24,7 +24,7 @@ def pair_units(labels: Dataset, predictions: Dataset, options: ScoreOptions, who
         BenchError: two truth rows bear one key.
     """
     columns = [name for name in ("key", "id", "level") if name in labels.column_names]
-    table = labels.select_columns(columns).with_format("arrow")[:] if columns else None
+    table = arrow_columns(labels, columns) if columns else None
     keys, ids, levels = row_names(table, options.level, labels.column_names)
     seen: set[str] = set()
     for key in keys:

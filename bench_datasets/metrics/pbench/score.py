@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -46,9 +47,14 @@ def score_table(batch: pa.Table | Mapping[str, Any], options: ScoreOptions, read
     rows = read_rows(batch, options.level)
     if read is not None:
         rows.predicted.masks.remember(read)
-    schema = features(options.boundary).arrow_schema.remove_metadata()
+    schema = _schema(options.boundary)
     chunks = [pa.table(_score_chunk(chunk, protocol, options), schema=schema) for chunk in _chunks(rows)]
     return pa.concat_tables(chunks).combine_chunks() if chunks else schema.empty_table()
+
+
+@cache
+def _schema(boundary: bool) -> pa.Schema:
+    return features(boundary).arrow_schema.remove_metadata()
 
 
 def _chunks(rows: Rows) -> Iterator[Rows]:
