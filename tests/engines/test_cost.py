@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from typer.testing import CliRunner
 from bench_datasets.cli import app
 from bench_datasets.faults import BenchError
 from bench_datasets.metrics.cost import Counts, count, estimate
+from bench_datasets.metrics.verifying import KEPT_BYTES
 
 from .conftest import BENCHMARKS, truth_of
 
@@ -53,7 +55,11 @@ def test_estimates_grow_with_every_count() -> None:
     assert estimate("pbench", small.times(100)).cpu_seconds > 20 * (one.cpu_seconds - 3)
     two = estimate("pbench", small.times(100), num_proc=2)
     assert two.seconds < estimate("pbench", small.times(100)).seconds
-    assert two.memory > estimate("pbench", small.times(100)).memory
+    assert estimate("pbench", small.times(100), num_proc=4).memory > two.memory
+    # One process keeps what it read of the predictions, up to a bound.
+    kept = estimate("pbench", small.times(1000)).memory - estimate("pbench", replace(small.times(1000), bytes=0)).memory
+    assert kept == KEPT_BYTES
+    assert 0 < one.memory - estimate("pbench", replace(small, bytes=0)).memory < KEPT_BYTES
     with pytest.raises(BenchError, match="num_proc"):
         estimate("pbench", small, num_proc=0)
 
