@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import importlib
+import re
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
@@ -80,6 +81,23 @@ class Benchmark:
         """
         return self._import(self.metric)
 
+    def headline_key(self, protocol: str, k: Sequence[int] | None = None) -> str | None:
+        """The metric key that stands for a run: its protocol's, at the run's first K where that K is not among them.
+
+        Args:
+            protocol: its name.
+            k: ranks of the run; `None` or none for benchmarks without.
+
+        Example:
+            >>> BENCHMARKS["pvsg"].headline_key("official", (5, 10)), BENCHMARKS["pvsg"].headline_key("official")
+            ('R@5/0.5', 'R@20/0.5')
+        """
+        key = self.headline.get(protocol)
+        ranked = _RANKED.fullmatch(key or "")
+        if ranked is None or not k or int(ranked[2]) in k:
+            return key
+        return f"{ranked[1]}{int(k[0])}{ranked[3] or ''}"
+
     def companion(self, job: str) -> ModuleType:
         """The module that does a job for this benchmark, imported when it is first needed.
 
@@ -104,6 +122,8 @@ class Benchmark:
                 raise
             raise BenchError(f"{self.name}: its package's module {module} can't be imported: {error}") from error
 
+
+_RANKED = re.compile(r"(.*@)(\d+)(/.*)?")
 
 COMPANIONS = {
     "predictions": "bench_datasets.predictions.{}",

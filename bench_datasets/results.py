@@ -174,7 +174,7 @@ class Result:
                 for part in content["slices"]
             ],
             created=content["created"],
-            headline=entry.headline.get(content["protocol"]["name"]) if entry else None,
+            headline=entry.headline_key(content["protocol"]["name"], content["settings"].get("k")) if entry else None,
             schema_version=content["schema_version"],
         )
 

@@ -7,11 +7,13 @@ import math
 from typing import TYPE_CHECKING
 
 from bench_datasets.benchmarks import BENCHMARKS
+from bench_datasets.faults import BenchError
 from bench_datasets.results_layout import PIVOTS, Grid, by_title, cells, short, singles, slice_metrics
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from bench_datasets.benchmarks import Benchmark
     from bench_datasets.results import Metric, Result
 
 
@@ -69,16 +71,30 @@ def _why(result: Result) -> str:
     """The first reason that holds."""
     if result.dataset["source"] is None:
         return "where the rows came from was not recorded"
+    if result.settings.get("oracle"):
+        return f"the {result.settings['oracle']} are the truth's own (an oracle)"
     if result.settings.get("thresholds") is not None:
         return "thresholds of your own"
+    known = BENCHMARKS.get(result.benchmark)
+    usual = known.headline.get(result.protocol["name"]) if known else None
+    if usual != result.headline:
+        return f"K of your own, so that the headline number is {result.headline} and not {usual}"
     if result.partial:
         return "a partial run"
     if any(entry["count"] for code, entry in result.faults.items() if code in ("malformed_mask", "unknown_row")):
         return "rows were left out"
-    known = BENCHMARKS.get(result.benchmark)
-    if known and result.protocol["name"] != known.protocols[0]:
+    if known and not _published(known, result.protocol["name"]):
         return f"nobody has published numbers under the protocol {result.protocol['name']}"
     return "the source is not the whole benchmark"
+
+
+def _published(known: Benchmark, protocol: str) -> bool:
+    """Whether anybody has published numbers under a protocol."""
+    try:
+        found = known.metric_module().PROTOCOLS.get(protocol)
+    except BenchError:  # a plug-in's module that can't be imported: its results are shown nevertheless
+        return False
+    return getattr(found, "comparable_to", None) is not None
 
 
 def grids(result: Result) -> list[Grid]:
@@ -174,7 +190,9 @@ def show(metric: Metric, key: str, *, interval: bool = False) -> str:
 
 def caption(result: Result) -> str:
     """Benchmark and protocol, in a line."""
-    return f"{result.benchmark}, protocol {result.protocol['name']} (version {result.protocol['version']})"
+    text = f"{result.benchmark}, protocol {result.protocol['name']} (version {result.protocol['version']})"
+    oracle = result.settings.get("oracle")
+    return f"{text}, oracle {oracle}: they are the truth's own, so this is no model's result" if oracle else text
 
 
 NOTE = "fractions in percent; [low, high] is the 95 % bootstrap interval"

@@ -52,6 +52,11 @@ def place_of(result: Result, dataset: str | None = None, *, token: str | None = 
     entry, protocol = get_benchmark(result.benchmark), str(result.protocol["name"])
     source = str(result.dataset["source"] or "")
     chosen = dataset or source
+    if result.headline != entry.headline.get(protocol):
+        raise NoPlaceError(
+            f"no entry for a leaderboard of the Hub: its tasks are about {entry.headline.get(protocol)}, and this run's"
+            f" headline number is {result.headline}; summarise it with that K among --k"
+        )
     if not HUB_ID.fullmatch(chosen):
         raise NoPlaceError(
             "no entry for a leaderboard of the Hub: the rows were not read from there; name the published copy that"

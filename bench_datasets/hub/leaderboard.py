@@ -161,6 +161,7 @@ def _bar(result: Result) -> tuple[Any, ...]:
         result.dataset["content_sha256"],
         json.dumps(_settings(result), sort_keys=True),
         bool(result.partial),
+        result.headline,
     )
 
 

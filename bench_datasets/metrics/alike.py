@@ -13,8 +13,9 @@ from datasets import Dataset, IterableDataset
 
 from bench_datasets.benchmarks import BENCHMARKS
 from bench_datasets.faults import BenchError
-from bench_datasets.metrics.files import SCORES, read_scores
+from bench_datasets.metrics.files import RESULT, SCORES, read_scores
 from bench_datasets.metrics.summarizing import one_protocol
+from bench_datasets.results import Result
 
 Scores: TypeAlias = Dataset | IterableDataset | pa.Table | str | os.PathLike[str]
 
@@ -35,6 +36,25 @@ def tables_of(scores: Mapping[str, Scores] | Sequence[Scores], names: Sequence[s
     if len({name for name, _ in items}) < len(items):
         raise BenchError(f"names: expected names that differ, got {', '.join(name for name, _ in items)}")
     return {name: read_scores(item) if isinstance(item, (str, os.PathLike)) else item for name, item in items}
+
+
+def recorded_ranks(scores: Mapping[str, Scores] | Sequence[Scores]) -> list[int] | None:
+    """The ranks that the results in the runs' folders record, as `common_ranks` joins them."""
+    found = []
+    for item in scores.values() if isinstance(scores, Mapping) else scores:
+        if isinstance(item, (str, os.PathLike)) and "://" not in os.fspath(item):
+            place = Path(item)
+            file = (place.parent if place.name == SCORES else place) / RESULT
+            if file.is_file():
+                found.append(Result.load(file))
+    return common_ranks(found)
+
+
+def common_ranks(results: Sequence[Result]) -> list[int] | None:
+    """The ranks that all results are about; with none in common, every one; `None` where they have none."""
+    found = [ranks for result in results if (ranks := result.settings.get("k"))]
+    every = list(dict.fromkeys(k for ranks in found for k in ranks))
+    return [k for k in every if all(k in ranks for ranks in found)] or every or None
 
 
 def names_of(scores: Sequence[Scores]) -> list[str]:

@@ -9,12 +9,12 @@ from types import ModuleType
 
 import numpy as np
 
-from bench_datasets.benchmarks import BENCHMARKS, get_benchmark
+from bench_datasets.benchmarks import get_benchmark
 from bench_datasets.faults import BenchError
-from bench_datasets.metrics.alike import Scores, benchmark_of, check_alike, tables_of
-from bench_datasets.metrics.gathering import ALL, Gathered, Part, better_when_higher
+from bench_datasets.metrics.alike import Scores, benchmark_of, check_alike, recorded_ranks, tables_of
+from bench_datasets.metrics.gathering import ALL, Gathered, Part, better_when_higher, ranks_for
 from bench_datasets.metrics.resampling import Key, Resampling, holm, places
-from bench_datasets.metrics.summarizing import read_table
+from bench_datasets.metrics.summarizing import oracle_of, read_table
 from bench_datasets.statistics import Floats, Statistic, percentile_interval, value_of
 
 POWER = 1.959963984540054 + 0.8416212335729143
@@ -88,6 +88,7 @@ class Comparison:
         ranks: places by metric, for more than two runs.
         draws, permutations, seed: of the bootstrap and the permutation test.
         sentences: by pair of names, what can be said.
+        oracles: what the truth stood in for, by the names of the runs in which it did.
     """
 
     benchmark: str
@@ -102,6 +103,7 @@ class Comparison:
     permutations: int
     seed: int
     sentences: dict[tuple[str, str], str] = field(default_factory=dict)
+    oracles: dict[str, str] = field(default_factory=dict)
 
     def __str__(self) -> str:
         from bench_datasets.metrics.comparison_view import as_text
@@ -127,6 +129,7 @@ def compare(
     benchmark: str | None = None,
     by: Sequence[str] = (),
     every: bool | None = None,
+    k: Sequence[int] | None = None,
     draws: int = 10_000,
     permutations: int = 10_000,
     seed: int = 0,
@@ -139,6 +142,7 @@ def compare(
         benchmark: its name; by default told by the tables' columns.
         by: further columns to slice by.
         every: every metric and slice, or the headline ones alone; by default every one for two runs.
+        k: ranks of benchmarks that have them; by default those that the runs' folders record.
         draws: bootstrap draws.
         permutations: of the permutation test.
         seed: of both.
@@ -160,10 +164,12 @@ def compare(
     version = f"{protocol['name']}@{protocol['version']}"
     runs = list(read)
     first = read[runs[0]]
-    both = len(runs) == 2
+    every = len(runs) == 2 if every is None else every
+    ranks = ranks_for(metric.gather, k if k is not None else recorded_ranks(scores))
+    headline = get_benchmark(kind).headline_key(protocol["name"], ranks.get("k")) or ""
     chosen = {
         name: _choose(
-            metric, metric.gather(table, protocol["name"], by=by), protocol["name"], both if every is None else every
+            metric, metric.gather(table, protocol["name"], by=by, **ranks), protocol["name"], headline, every=every
         )
         for name, table in read.items()
     }
@@ -187,7 +193,6 @@ def compare(
             ]  # fmt: skip
             pairs[a, b] = _holm(found)
     family = metric.FAMILY.get(protocol["name"], "")
-    headline = get_benchmark(kind).headline.get(protocol["name"], "")
     return Comparison(
         benchmark=kind,
         protocol=version,
@@ -201,6 +206,7 @@ def compare(
         permutations=permutations,
         seed=seed,
         sentences={pair: sentence(*pair, found, headline, family) for pair, found in pairs.items()},
+        oracles={name: oracle for name, table in read.items() if (oracle := oracle_of(table))},
     )
 
 
@@ -211,7 +217,9 @@ def _alike(key: Key, chosen: Sequence[Mapping[Key, Statistic]]) -> bool:
     return len({found[key].columns.shape[1] for found in chosen}) == 1
 
 
-def _choose(metric: ModuleType, gathered: Gathered, protocol: str, every: bool) -> dict[Key, Statistic]:
+def _choose(
+    metric: ModuleType, gathered: Gathered, protocol: str, headline: str, *, every: bool
+) -> dict[Key, Statistic]:
     """All numbers, or the headline and its family; parts that each run cuts for itself are left out."""
     flat = {
         (part, name): item
@@ -222,9 +230,6 @@ def _choose(metric: ModuleType, gathered: Gathered, protocol: str, every: bool) 
     if every:
         return flat
     family = metric.FAMILY.get(protocol, "")
-    headline = next(
-        (entry.headline.get(protocol) for entry in BENCHMARKS.values() if entry.metric == metric.__name__), None
-    )
     return {
         (part, name): item
         for (part, name), item in flat.items()

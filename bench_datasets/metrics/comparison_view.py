@@ -32,6 +32,8 @@ def opening(comparison: Comparison) -> list[str]:
     return [
         f"{comparison.benchmark}, protocol {comparison.protocol}: {comparison.rows:,} rows paired, resampled and"
         f" swapped by {many} ({comparison.clusters:,})",
+        *(f"{name} was scored with an oracle: its {oracle} are the truth's own, so it is no model's result"
+          for name, oracle in comparison.oracles.items()),
         *(text if len(comparison.sentences) == 1 else f"{a} against {b}: {text}"
           for (a, b), text in comparison.sentences.items()),
         "differences in points (percent) but for means; p from a paired permutation test, corrected over parts shown",
@@ -98,6 +100,8 @@ def as_json(comparison: Comparison) -> str:
         name: getattr(comparison, name)
         for name in ("benchmark", "protocol", "names", "rows", "unit", "clusters", "draws", "permutations", "seed")
     }
+    if comparison.oracles:
+        content["oracles"] = comparison.oracles
     content["pairs"] = [
         {
             "a": a,

@@ -91,6 +91,8 @@ def summarize(
         "boundary": any(name.startswith("boundary_") for name in table.column_names),
         "thresholds": None if thresholds is None else [float(t) for t in thresholds],
     }
+    if oracle := oracle_of(scored):
+        settings["oracle"] = oracle
     more = {"k": tuple(k)} if ranked else {}
     metrics, slices = metric.summarize_table(
         scored, chosen.name, thresholds=thresholds, by=by, draws=draws, seed=seed, **more
@@ -119,7 +121,7 @@ def summarize(
         faults=_faults(table, origin.get("faults", {})),
         packages={"bench_datasets": __version__, **{name: _version(name) for name in PACKAGES}},
         created=datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
-        headline=entry.headline.get(chosen.name),
+        headline=entry.headline_key(chosen.name, settings["k"]),
     )  # fmt: skip
 
 
@@ -166,6 +168,12 @@ def read_table(scores: Dataset | IterableDataset | pa.Table, metric: ModuleType)
 def _from_python(batch: Mapping[str, Any], schema: pa.Schema) -> pa.Table:
     known = {field.name: field.type for field in schema}
     return pa.table({name: pa.array(values, known.get(name)) for name, values in batch.items()})
+
+
+def oracle_of(table: pa.Table) -> str | None:
+    """What of the predictions the truth stood in for when a score table was made, or `None`."""
+    found = table["oracle"].to_pylist() if "oracle" in table.column_names else ()
+    return ", ".join(sorted({str(oracle) for oracle in found if oracle})) or None
 
 
 def one_protocol(table: pa.Table) -> dict[str, str]:

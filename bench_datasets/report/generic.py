@@ -14,7 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from bench_datasets.metrics.errors import Errors, Kind
-from bench_datasets.metrics.gathering import ALL
+from bench_datasets.metrics.gathering import ALL, ranks_for
 from bench_datasets.metrics.masklists import MaskLists, read_mask_lists
 from bench_datasets.report.content import Content, Ladder, Panel, lanes, telling
 from bench_datasets.report.masks import mask_panels
@@ -83,7 +83,9 @@ def _group_column(table: pa.Table) -> str | None:
 
 def _scores(run: Run, place: Mapping[str, int]) -> NDArray[np.float64]:
     """`(rows,) float64`: the headline over each row alone, -1 where it has none or is no number from 0 to 1."""
-    found = run.metric.gather(run.table, run.result.protocol["name"])[ALL].get(run.result.headline or "")
+    gather = run.metric.gather
+    gathered = gather(run.table, run.result.protocol["name"], **ranks_for(gather, run.result.settings.get("k")))
+    found = gathered[ALL].get(run.result.headline or "")
     scores = np.full(len(place), -1.0)
     metric = run.result.metrics.get(run.result.headline or "")
     if found is None or not len(found.rows) or metric is None or not metric.higher_is_better:

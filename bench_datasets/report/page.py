@@ -63,8 +63,16 @@ def render(
         errors=[_counts(content, i) for i in range(len(runs))], comparison=_compared(comparison, names),
         refusal=comparison if isinstance(comparison, str) else "",
         command=command, version=__version__, packages=runs[0].result.packages, many=len(runs) > 1,
-        comparable=runs[0].result.comparable_to,
+        comparable=runs[0].result.comparable_to, oracle=_oracle(runs),
     )  # fmt: skip
+
+
+def _oracle(runs: Sequence[Run]) -> str:
+    """Whose tubes or relations the truth stood in for, run by run, in words; empty for real runs."""
+    known = [(run.name, run.result.settings.get("oracle")) for run in runs]
+    if len({oracle for _, oracle in known}) == 1:
+        return f"{known[0][1]}: they are the truth's own" if known[0][1] else ""
+    return "; ".join(f"{oracle} in {name}: the truth's own" for name, oracle in known if oracle)
 
 
 def _ladders(content: Content, names: Sequence[str]) -> list[tuple[Ladder, Markup]]:

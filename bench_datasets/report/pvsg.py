@@ -19,6 +19,8 @@ from bench_datasets.report.videos import Videos
 from bench_datasets.results import Metric, Result
 
 K = 20
+"""The rank that the page speaks of; the first of a run's own where it is not among them."""
+
 PREDICATES_SHOWN = 12
 """Predicates of a ladder, the commonest."""
 
@@ -31,7 +33,7 @@ def truth_key(key: str) -> str:
 def build(runs: Sequence[Run], material: Material | None) -> Content:
     """What the page shows of PVSG runs, but for pictures."""
     del material  # everything but the pictures stands in the scores
-    first = runs[0].table
+    first, k = runs[0].table, rank_of(runs[0].result)
     predicates = texts(first, "relation_predicate").tolist()
     groups = sorted(set(predicates))
     protocol = runs[0].protocol
@@ -48,7 +50,7 @@ def build(runs: Sequence[Run], material: Material | None) -> Content:
         })  # fmt: skip
     slider = None if protocol.weak else {
         "kind": "recall", "title": "R@K: the share of relations that a triplet of the first K hits", "once":
-        protocol.once, "start": 50, "rank": K, "complete": True,
+        protocol.once, "start": 50, "rank": k, "complete": True,
     }  # fmt: skip
     errors = [find_errors("pvsg", run.table) for run in runs]
     content = Content(
@@ -62,6 +64,12 @@ def build(runs: Sequence[Run], material: Material | None) -> Content:
     near = np.min([np.abs(values - DEFAULT_THRESHOLDS[0]) for values in scores], axis=0)
     content.order = telling([values.tolist() for values in scores], near.tolist(), bits)
     return content
+
+
+def rank_of(result: Result) -> int:
+    """The K of the headline number."""
+    ranks = result.settings.get("k") or (K,)
+    return K if K in ranks else int(ranks[0])
 
 
 def _pairs(hits: Hits, overlap: np.ndarray[tuple[int], np.dtype[np.float64]]) -> list[list[int]]:
@@ -111,12 +119,13 @@ def ladders(results: Sequence[Result]) -> list[Ladder]:
     keys = {f"{kind}@{at}": f"{recall.replace('R', kind)}@{at}" for kind in ("R", "mR") for at in ranks}
     others = {model: {k: values[key] for k, key in keys.items() if key in values} for model, values in models.items()}
     found.append(Ladder("Recall and mean recall", lanes(metrics, keys, others), str(table["source"]) if others else ""))
+    k = rank_of(results[0])
     stages = {
-        "tubes found": "tube_recall@0.5", "pairs, predicate aside": f"pair_recall@{K}/0.5",
-        "triplets, times aside": f"timeless_recall@{K}/0.5", "relations": f"R@{K}/0.5",
+        "tubes found": "tube_recall@0.5", "pairs, predicate aside": f"pair_recall@{k}/0.5",
+        "triplets, times aside": f"timeless_recall@{k}/0.5", "relations": f"R@{k}/0.5",
     }  # fmt: skip
-    found.append(Ladder(f"Stages at overlap 0.5, K = {K}", lanes(metrics, stages, {})))
-    key = f"R@{K}/0.5"
+    found.append(Ladder(f"Stages at overlap 0.5, K = {k}", lanes(metrics, stages, {})))
+    key = f"R@{k}/0.5"
     parts = [_by_predicate(result, key) for result in results]
     common = sorted(parts[0], key=lambda p: (-parts[0][p].n, p))[:PREDICATES_SHOWN]
     names = {predicate: predicate for predicate in common}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -111,7 +110,8 @@ def _open(name: str, place: str) -> Run:
     if file is None or not file.exists():
         return Run(name, place, scores, kept, summarize(benchmark, scores))
     result = Result.load(file)
-    fresh = summarize(benchmark, scores, draws=0)
+    asked = {name: result.settings[name] for name in ("k", "thresholds") if result.settings.get(name) is not None}
+    fresh = summarize(benchmark, scores, draws=0, **asked)
     same = (result.benchmark, result.protocol["name"], result.dataset.get("content_sha256")) == (
         benchmark, fresh.protocol["name"], fresh.dataset["content_sha256"]
     )  # fmt: skip
@@ -124,6 +124,6 @@ def _agree(stored: Result, fresh: Result) -> bool:
     """Whether the headline number is the one that the scores give (a page must not show two)."""
     key = fresh.headline or ""
     one, other = stored.metrics.get(key), fresh.metrics.get(key)
-    if stored.settings.get("thresholds") is not None or one is None or other is None:
-        return one is other or stored.settings.get("thresholds") is not None
-    return json.dumps(one.value) == json.dumps(other.value)
+    if one is None or other is None:
+        return one is other
+    return repr(one.value) == repr(other.value)

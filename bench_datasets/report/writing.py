@@ -12,6 +12,7 @@ from typing import Any
 
 from bench_datasets.benchmarks import get_benchmark
 from bench_datasets.faults import BenchError
+from bench_datasets.metrics.alike import common_ranks
 from bench_datasets.metrics.comparing import Comparison, compare
 from bench_datasets.report.content import Content, Panel
 from bench_datasets.report.embed import ALPHABET, LIMIT, Pictures, script_json
@@ -75,8 +76,9 @@ def write_report(
     if len(opened) > 1:
         try:
             comparison = compare(
-                {run.name: run.scores for run in opened}, every=False, draws=draws, permutations=draws, seed=seed
-            )
+                {run.name: run.scores for run in opened}, every=False, k=common_ranks([r.result for r in opened]),
+                draws=draws, permutations=draws, seed=seed,
+            )  # fmt: skip
         except BenchError as error:  # rows are the same, but not what was asked about them
             comparison = str(error)
     page = _data(opened, content, shown=CAPTION)

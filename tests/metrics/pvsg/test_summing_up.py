@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+import bench_datasets as bd
 from bench_datasets.faults import BenchError
 from bench_datasets.metrics.pvsg import comparable_to, summarize_table
 from bench_datasets.published import published
@@ -139,3 +140,23 @@ class TestPublished:
                         assert (row[f"{head}R{tail}"], row[f"{head}mR{tail}"]) == (r, mr)
                         count += 2
         assert count == sum(len(row) for row in models.values())
+
+
+@pytest.mark.parametrize(("protocol", "against"), [("official", "PVSG arXiv v1 at 0.5"),
+                                                   ("weak_official", "PVSG arXiv v1 at 0.1")])  # fmt: skip
+def test_the_whole_test_split_is_comparable_and_less_says_why(table: pa.Table, protocol: str, against: str) -> None:
+    """Whatever the protocol, so long as anybody has published numbers under it."""
+    whole = pa.concat_tables([table] * (62 // len(table) + 1)).slice(0, 62)
+    columns = {"key": [f"video_{i:03}" for i in range(62)], "protocol": [f"{protocol}@1"] * 62}
+    for name, values in columns.items():
+        whole = whole.set_column(whole.column_names.index(name), name, pa.array(values))
+    origin = {"dataset": {"source": "Jingkang/PVSG", "split": "test", "expected": 62}}
+
+    def said(rows: pa.Table, expected: int = 62, **how: Any) -> str:
+        place = {"dataset": {**origin["dataset"], "expected": expected}}
+        return str(bd.summarize("pvsg", rows, draws=0, provenance=place, **how))
+
+    assert f"comparable to published numbers: {against}" in said(whole)
+    assert "no published numbers: a partial run" in said(whole.slice(1))
+    assert "no published numbers: the source is not the whole benchmark" in said(whole.slice(1), 61)
+    assert "no published numbers: K of your own" in said(whole, k=(5,))
