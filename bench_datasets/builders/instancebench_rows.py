@@ -12,7 +12,15 @@ from datasets import ClassLabel, Features, Image, List, Value
 from bench_datasets.builders.instancebench_index import Index
 from bench_datasets.builders.instancebench_lines import Expression, Tces
 from bench_datasets.builders.instancebench_masks import Candidates, sound_candidates
-from bench_datasets.builders.instancebench_vocabulary import FAMILIES, FAMILY_OF, OPERATIONS, ROLES, TRACKS, track_of
+from bench_datasets.builders.instancebench_vocabulary import (
+    FAMILIES,
+    FAMILY_OF,
+    OPERATION_TAG,
+    OPERATIONS,
+    ROLES,
+    TRACKS,
+    track_of,
+)
 from bench_datasets.builders.pictures import Picture
 from bench_datasets.faults import Fault
 from bench_datasets.masks import MASK_FEATURE
@@ -133,9 +141,17 @@ def _expression(expression: Expression, index: Index, tces: Tces, noted: dict[st
         "operation": None if operation is None else OPERATIONS.index(operation),
         "family": None if operation is None else FAMILIES.index(FAMILY_OF[operation]),
         "track": None if track is None else TRACKS.index(track),
-        "tags": expression.tags,
+        "tags": _tags(expression),
         "donor_mask": donor,
     }
+
+
+def _tags(expression: Expression) -> list[str]:
+    """An expression's tags, and the word that stood where its operation belongs and is none."""
+    if expression.operation is not None:
+        return expression.tags
+    found = f"{OPERATION_TAG}{ascii(expression.named)[:60]}"
+    return expression.tags if found in expression.tags else [*expression.tags, found]
 
 
 def _note_roles(tces: Tces, index: Index, noted: dict[str, str]) -> None:

@@ -21,6 +21,9 @@ FAMILY_OF = {
 OPERATIONS = tuple(FAMILY_OF)
 """The nine operations."""
 
+OPERATION_TAG = "operation_found:"
+"""What the tag begins with that keeps a word found in an operation's place which is none of the nine."""
+
 FAMILIES = tuple(dict.fromkeys(FAMILY_OF.values()))
 """The five families."""
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from datasets import Dataset
+
 from bench_datasets.benchmarks import get_benchmark
-from bench_datasets.faults import BenchError
+from bench_datasets.faults import BenchError, FaultError
+from bench_datasets.metrics.options import ScoreOptions
 from bench_datasets.metrics.picture import Seen
+from bench_datasets.metrics.units import Units
 
 
 @dataclass(frozen=True)
@@ -31,7 +35,10 @@ def explain(benchmark: str, row: Mapping[str, Any], prediction: Any, protocol: s
     Args:
         benchmark: its name.
         row: a truth row, with or without its image.
-        prediction: a row of `read_predictions`, or the list of predicted masks.
+        prediction: what `read_predictions` gave, of which the row's own prediction is taken; or that alone: a row of
+            it, or PBench's list of predicted masks, or PVSG's `{"tubes": ..., "triplets": ...}`. InstanceBench takes
+            a prediction an expression: rows of `read_predictions` of one run, a mapping from each `expression_id` to
+            its mask or row, or masks aligned with the row's expressions.
         protocol: a protocol's name; the benchmark's default for `None`.
 
     Raises:
@@ -45,6 +52,8 @@ def explain(benchmark: str, row: Mapping[str, Any], prediction: Any, protocol: s
         1 truth mask, 1 predicted, 1 scored
           prediction 0 (5 px): truth 0, IoU 1.0000, counts up to threshold 0.95
         union IoU 1.0000
+        >>> print(explain("pvsg", truth[0], read_predictions("pvsg", "answers.jsonl")))      # doctest: +SKIP
+        >>> print(explain("instancebench", truth[0], {"x-0": mask, "x-1": None}))            # doctest: +SKIP
     """
     metric = get_benchmark(benchmark).metric_module()
     if not hasattr(metric, "explain"):
@@ -52,6 +61,31 @@ def explain(benchmark: str, row: Mapping[str, Any], prediction: Any, protocol: s
     _refuse_others(row, prediction)
     result: Explanation = metric.explain(row, prediction, protocol)
     return result
+
+
+def picked(row: Mapping[str, Any], prediction: Any, pair_units: Callable[..., Units], protocol: str) -> Any:
+    """The row's own prediction, where all of them were given; what was given, where it is no Dataset.
+
+    Args:
+        row: a truth row of a benchmark with one prediction a row.
+        prediction: a Dataset of predictions, or anything else.
+        pair_units: the metric's.
+        protocol: its name.
+
+    Raises:
+        FaultError: none is for this row, or two are.
+    """
+    if not isinstance(prediction, Dataset):
+        return prediction
+    names = {name: [row[name]] for name in ("key", "id", "level") if row.get(name) is not None}
+    if "key" not in names and "video_id" in row:
+        names["key"] = [row["video_id"]]
+    units = pair_units(Dataset.from_dict(names), prediction, ScoreOptions(protocol), False)
+    if units.answers[0] < 0:
+        raise FaultError("missing_prediction", units.names[0], "none of the predictions is for this row")
+    if units.twice[0]:
+        raise FaultError("duplicate_prediction", units.names[0], "two of the predictions name this row; choose one")
+    return prediction[int(units.answers[0])]
 
 
 def _refuse_others(row: Mapping[str, Any], prediction: Any) -> None:

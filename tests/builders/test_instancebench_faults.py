@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+import bench_datasets as bd
 from bench_datasets.builders.instancebench_images import relative
 from bench_datasets.builders.instancebench_lines import read_lines
 from bench_datasets.builders.sources import Access
@@ -76,6 +77,21 @@ def test_an_unknown_operation_leaves_the_track_open(tmp_path: Path) -> None:
     row = load(write(tmp_path / "s", {"test.jsonl": [tces("t", expressions=made)]}))[0]
     assert [(e["operation"], e["family"]) for e in row["expressions"]] == [(None, None)] * 3
     assert [e["track"] for e in row["expressions"]] == [0, None, 1]
+    assert [e["tags"] for e in row["expressions"]] == [["operation_found:'x'"]] * 3
+
+
+def test_scoring_names_the_word_that_is_no_operation(tmp_path: Path) -> None:
+    made = [expression("t-0", "minimal"), expression("t-1", "variant", "magic")]
+    data = load(write(tmp_path / "s", {"test.jsonl": [tces("t", expressions=made)]}))
+    (tmp_path / "p.jsonl").write_text('{"expression_id": "t-0", "mask": null}\n{"expression_id": "t-1", "mask": null}')
+    answers = bd.read_predictions("instancebench", tmp_path / "p.jsonl")
+    said = r"t: faults: operation: expected one of ordinal, .*negation_or_exclusion; found at t-1 'magic'; mend"
+    with pytest.raises(bd.FaultError, match=said):
+        bd.score("instancebench", data, answers)
+    raw = {name: [value] for name, value in data[0].items() if name != "faults"}
+    raw["expressions"][0][1] |= {"operation": "magic", "tags": []}
+    with pytest.raises(bd.FaultError, match=r"t: operation: expected one of .* found at t-1 'magic'; mend"):
+        bd.scorer("instancebench")({**raw, "pred_masks": [[None, None]]})
 
 
 def test_an_expression_id_is_looked_for_in_the_whole_split(tmp_path: Path) -> None:

@@ -103,3 +103,16 @@ def test_another_rows_prediction_is_refused() -> None:
         bd.explain("pbench", row, {"key": "level_1/1", "pred_masks": [mask]})
     with pytest.raises(bd.BenchError, match=r"row 1, got the one for 2"):
         bd.explain("pbench", row, {"id": 2, "pred_masks": [mask]})
+
+
+@pytest.mark.parametrize("benchmark", ["pbench", "pvsg"])
+def test_a_rows_own_prediction_is_taken_of_all(benchmark: str, shared: Path) -> None:
+    data, given = shared / "data", {"pbench": "predictions_a/pbench.jsonl", "pvsg": "pvsg_mini/predictions"}
+    truth = load_dataset(benchmark, data_dir=str(data / f"{benchmark}_mini"), split="test")
+    answers = bd.read_predictions(benchmark, data / given[benchmark])
+    name = "id" if benchmark == "pbench" else "key"
+    by_name = {row[name]: row for row in answers}
+    for row in truth.select(range(min(len(truth), 3))):
+        assert bd.explain(benchmark, row, answers).text == bd.explain(benchmark, row, by_name[row[name]]).text
+    with pytest.raises(bd.FaultError, match=f"{truth[0]['key']}: none of the predictions is for this row"):
+        bd.explain(benchmark, truth[0], answers.filter(lambda row: row[name] != truth[0][name]))

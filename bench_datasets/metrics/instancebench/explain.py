@@ -9,6 +9,7 @@ import numpy as np
 
 from bench_datasets.metrics.explaining import Explanation
 from bench_datasets.metrics.identity import UNRESOLVED
+from bench_datasets.metrics.instancebench.answers import answers_of
 from bench_datasets.metrics.instancebench.expressions import read_expressions
 from bench_datasets.metrics.instancebench.protocol import get_protocol
 from bench_datasets.metrics.instancebench.rows import read_rows
@@ -18,11 +19,10 @@ from bench_datasets.metrics.picture import overlay
 
 
 def explain(row: Mapping[str, Any], prediction: Any, protocol: str | None = None) -> Explanation:
-    """See `bench_datasets.explain`; the prediction is a list of masks aligned with the expressions."""
+    """See `bench_datasets.explain`; the prediction is of all expressions of the row, in any form of `answers_of`."""
     chosen = get_protocol(protocol)
-    masks = prediction.get("pred_masks") if isinstance(prediction, Mapping) else prediction
     batch = {name: [value] for name, value in row.items() if name not in ("image", "image_sha256")}
-    batch["pred_masks"] = [masks]
+    batch |= {name: [value] for name, value in answers_of(row, prediction).items()}
     table = score_table(batch, ScoreOptions(chosen.name))
     rows = read_rows(batch)
     e = read_expressions(table, np.array([0]), chosen)

@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 from numpy.typing import NDArray
 
-from bench_datasets.builders.instancebench_vocabulary import OPERATIONS
+from bench_datasets.builders.instancebench_vocabulary import OPERATION_TAG, OPERATIONS
 from bench_datasets.faults import FAULTS, Fault, FaultError
 from bench_datasets.masks import MaskColumn, Status
 from bench_datasets.metrics.instancebench.measure import CORE, Kept
@@ -19,6 +19,8 @@ STOPPING = frozenset(
     code for code, kind in FAULTS.items() if kind.where == "instancebench truth" and kind.default == "stop"
 )
 """Codes of the builder at which scoring stops."""
+
+UNKNOWN = "unknown_operation"
 
 Flags = NDArray[np.bool_]
 
@@ -55,11 +57,9 @@ def find_faults(rows: Rows, kept: Kept, options: ScoreOptions) -> dict[int, list
 def _of_truth(rows: Rows, kept: Kept, i: int, columns: dict[str, dict[int, list[str]]], empty: bool) -> list[Fault]:
     """What is wrong with the truth, as the builder noted it or as it is seen here."""
     key = rows.keys[i]
-    found = [
-        Fault(code, key, f"faults: {FAULTS[code].meaning}; mend the manifest")
-        for code in rows.noted[i]
-        if code in STOPPING
-    ]
+    noted = [code for code in rows.noted[i] if code in STOPPING]
+    means = {code: _operations(rows, i) if code == UNKNOWN else FAULTS[code].meaning for code in noted}
+    found = [Fault(code, key, f"faults: {means[code]}; mend the manifest") for code in noted]
     found = found or [Fault(code, key, f"{text}; mend the manifest") for code, text in _seen(rows, i)]
     for name in ("candidates", "donor_mask"):
         found += [
@@ -70,6 +70,22 @@ def _of_truth(rows: Rows, kept: Kept, i: int, columns: dict[str, dict[int, list[
     if not found and empty:
         found = [Fault("target_empty", key, "target: its mask has no pixel; mend the manifest")]
     return found
+
+
+def _operations(rows: Rows, i: int) -> str:
+    """Which operations are none of the nine, as far as that is still known: a builder leaves the word in a tag."""
+    found = []
+    for k in range(int(rows.groups[i]), int(rows.groups[i + 1])):
+        word = rows.expressions["operation"][k]
+        if word in OPERATIONS:
+            continue
+        tags = [tag for tag in rows.expressions["tags"][k] or () if str(tag).startswith(OPERATION_TAG)]
+        shown = repr(word) if word is not None else str(tags[0])[len(OPERATION_TAG) :] if tags else "none"
+        found.append(f"{rows.expressions['expression_id'][k]} {shown}")
+    if not found:
+        return FAULTS[UNKNOWN].meaning
+    more = f" and {len(found) - 3} more" if len(found) > 3 else ""
+    return f"operation: expected one of {', '.join(OPERATIONS)}; found at {', '.join(found[:3])}{more}"
 
 
 def _seen(rows: Rows, i: int) -> list[tuple[str, str]]:
@@ -86,9 +102,8 @@ def _seen(rows: Rows, i: int) -> list[tuple[str, str]]:
         for name, times in ids.items()
         if times > 1
     ]
-    for name in dict.fromkeys(rows.expressions["operation"][own]):
-        if name is not None and name not in OPERATIONS:
-            found.append(("unknown_operation", f"operation: expected one of {', '.join(OPERATIONS)}, found {name!r}"))
+    if any(name is not None and name not in OPERATIONS for name in rows.expressions["operation"][own]):
+        found.append((UNKNOWN, _operations(rows, i)))
     roles = Counter(rows.expressions["role"][own])
     for role in CORE:
         if roles[role] != 1:

@@ -119,13 +119,18 @@ def attach(
     for name, texts in columns.items():
         table = table.append_column(name, pa.array(texts, pa.string()))
     faults = column("pred_faults", FAULTS_TYPE).to_pylist()
+    asked = table["expressions"]
+
+    def own_id(i: int, k: int) -> str:
+        return str(asked[i].as_py()[k].get("expression_id"))
+
     rows = []
     for i, condition in enumerate(columns["pred_condition"]):
         own = range(int(begin[i]), int(begin[i + 1]))
         found_here = [fault for k in own for fault in faults[k] or []]
         missing = [k - int(begin[i]) for k in own if place[k] < 0]
         if missing and condition == ORIGINAL and options.missing == "error":
-            text = f"no prediction for expression {missing[0]} of the row"
+            text = f"no prediction for the expression {own_id(i, missing[0])}"
             text += f" (and {len(missing) - 1} more)" if len(missing) > 1 else ""
             text += '; predict it, write "mask": null, or ask for missing="empty"'
             found_here.append({"code": "missing_prediction", "text": text})

@@ -9,9 +9,10 @@ import numpy as np
 
 from bench_datasets.masks import MaskColumn, nms_order, quotient, resize
 from bench_datasets.masks import iou as pairwise_iou
-from bench_datasets.metrics.explaining import Explanation
+from bench_datasets.metrics.explaining import Explanation, picked
 from bench_datasets.metrics.options import ScoreOptions
 from bench_datasets.metrics.pbench.measure import NMS_IOU
+from bench_datasets.metrics.pbench.pairing import pair_units
 from bench_datasets.metrics.pbench.protocol import Protocol, get_protocol
 from bench_datasets.metrics.pbench.rows import read_rows
 from bench_datasets.metrics.pbench.score import score_table
@@ -22,7 +23,7 @@ from bench_datasets.metrics.picture import overlay
 def explain(row: Mapping[str, Any], prediction: Any, protocol: str | None = None) -> Explanation:
     """See `bench_datasets.explain`."""
     chosen = get_protocol(protocol)
-    masks = prediction
+    masks = prediction = picked(row, prediction, pair_units, chosen.name)
     if isinstance(prediction, Mapping):
         masks = prediction.get("pred_masks", prediction.get("masks"))
     batch = {name: [row[name]] for name in ("key", "id", "level", "expression", "masks", "faults") if name in row}

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from bench_datasets.builders.pvsg_vocabulary import CATEGORIES, PREDICATES
-from bench_datasets.metrics.explaining import Explanation
+from bench_datasets.metrics.explaining import Explanation, picked
 from bench_datasets.metrics.options import ScoreOptions
 from bench_datasets.metrics.pvsg.hits import NEVER, Hits
+from bench_datasets.metrics.pvsg.pairing import pair_units
 from bench_datasets.metrics.pvsg.protocol import DEFAULT_THRESHOLDS, WEAK_COUNTS, get_protocol
 from bench_datasets.metrics.pvsg.rows import Prediction, read_prediction, read_rows, read_truth
 from bench_datasets.metrics.pvsg.score import score_table
@@ -25,11 +26,11 @@ def explain(row: Mapping[str, Any], prediction: Any, protocol: str | None = None
 
     Args:
         row: a truth row.
-        prediction: a row of `read_predictions`, or `{"tubes": ..., "triplets": ...}`.
+        prediction: what `read_predictions` gave, a row of it, or `{"tubes": ..., "triplets": ...}`.
         protocol: a protocol's name; the default for `None`.
     """
     chosen = get_protocol(protocol)
-    given = dict(prediction or {})
+    given = dict(picked(row, prediction, pair_units, chosen.name) or {})
     batch = {name: [value] for name, value in row.items()}
     batch["pred_tubes"] = [given.get("pred_tubes", given.get("tubes"))]
     batch["pred_triplets"] = [given.get("pred_triplets", given.get("triplets"))]

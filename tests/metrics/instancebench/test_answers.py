@@ -126,7 +126,7 @@ class TestConditions:
 
     def test_the_original_must_be_there(self, tmp_path: Path) -> None:
         given = {("0", "text_swap"): {"a-0": FULL, "a-1": FULL}}
-        with pytest.raises(bd.FaultError, match="a: predictions: no prediction for expression 0"):
+        with pytest.raises(bd.FaultError, match="a: predictions: no prediction for the expression a-0"):
             bd.score("instancebench", truth_of([simple("a")]), predictions_of(given, tmp_path))
 
 
@@ -145,7 +145,7 @@ class TestRuns:
 
     def test_one_run_is_short(self, tmp_path: Path) -> None:
         given = {("0", "original"): {"a-0": FULL, "a-1": FULL}, ("1", "original"): {"a-0": FULL}}
-        with pytest.raises(bd.FaultError, match="a: predictions: no prediction for expression 1"):
+        with pytest.raises(bd.FaultError, match="a: predictions: no prediction for the expression a-1"):
             bd.score("instancebench", truth_of([simple("a")]), predictions_of(given, tmp_path))
 
     def test_duplicates_are_of_one_run(self, tmp_path: Path) -> None:

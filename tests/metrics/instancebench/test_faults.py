@@ -218,7 +218,7 @@ def test_a_model_that_never_answers(tmp_path: Path) -> None:
         assert {key: found[key] for key in wrong} == wrong
         assert np.isnan([found["retention/variant"], found["conditional_mask_iou"], found["nci/variant"]]).all()
     assert bd.summarize("instancebench", silent, draws=0).predictions["missing"] == 4
-    with pytest.raises(bd.FaultError, match="a: predictions: no prediction for expression 0 of the row") as error:
+    with pytest.raises(bd.FaultError, match="a: predictions: no prediction for the expression a-0") as error:
         bd.score("instancebench", truth, read_lines(answers("b"), tmp_path))
     assert error.value.code == "missing_prediction"
 

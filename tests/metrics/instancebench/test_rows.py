@@ -146,3 +146,25 @@ def test_explain_takes_a_built_row_and_refuses_a_faulty_one() -> None:
         bd.explain("instancebench", row, [None, {"size": [1, 100], "counts": "zz"}])
     with pytest.raises(bd.BenchError, match="k: pred_masks: expected 2 items"):
         bd.explain("instancebench", row, [None])
+
+
+def test_explain_takes_predictions_as_they_are_at_hand(tmp_path: Path) -> None:
+    truth, first, second = truth_of([simple("k"), simple("l")]), encode(line((0, 40))), encode(line((60, 100)))
+    lines = [{"expression_id": f"{key}-{n}", "mask": mask} for key in "lk" for n, mask in ((1, second), (0, first))]
+    (tmp_path / "p.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    answers = bd.read_predictions("instancebench", tmp_path / "p.jsonl")
+    own = [row for row in answers if row["expression_id"].startswith("k")]
+    expected = bd.explain("instancebench", truth[0], [first, second]).text
+    by_id = {row["expression_id"]: row for row in own}
+    for given in (answers, own, by_id, {"k-1": second, "k-0": first}, lines[2:]):
+        assert bd.explain("instancebench", truth[0], given).text == expected
+    with pytest.raises(bd.FaultError, match="k-1: no prediction for this expression"):
+        bd.explain("instancebench", truth[0], own[1])
+    with pytest.raises(bd.FaultError, match="k-0: no prediction for this expression"):
+        bd.explain("instancebench", truth[0], answers.select([0, 1, 2]))
+    with pytest.raises(bd.FaultError, match="k-1: two predictions"):
+        bd.explain("instancebench", truth[0], [*own, own[0]])
+    with pytest.raises(bd.BenchError, match="k: expected predictions for the expressions k-0, k-1, got one for 'l-1'"):
+        bd.explain("instancebench", truth[0], lines)
+    with pytest.raises(bd.BenchError, match="k-0: expected a mask or a row with one, found the fields box"):
+        bd.explain("instancebench", truth[0], {"k-0": {"box": None}, "k-1": None})
