@@ -66,14 +66,16 @@ def refcoco_to_manifest(
 ) -> Converted:
     """Write a manifest of InstanceBench from COCO instances and RefCOCO refs.
 
-    Each ref becomes one set; its candidates are the image's instances of the target's category, crowds marked. A ref
+    Each ref becomes one set, `refcoco-<ref_id>`, its sentences the expressions `refcoco-<ref_id>-<sent_id>`, which is
+    what predictions name as `expression_id`. The set's candidates are the image's instances of the target's category, crowds marked. A ref
     needs two sentences that differ, since a set without a variant cannot be scored. The file appears whole or not at
     all.
 
     Args:
         instances_json: COCO's `instances.json` (images, annotations, categories).
         refs: the refs, JSON or the released pickle; or the folder that holds `refs(<split_by>).json` or `.p`.
-        out_path: the manifest, named `<split>.jsonl` for `load_dataset("instancebench", data_dir=<its folder>)`.
+        out_path: the manifest, named `<split>.jsonl` for `load_dataset("instancebench", data_dir=<its folder>)`; the
+            folder is made where there is none. `val.jsonl` is read as the split `validation`.
         split: the refs' split to take (`train`, `val`, `testA`, ...); all for None.
         split_by: whose refs to take where `refs` is a folder: `unc`, `google`, `umd`.
         images: the folder of the images, relative to the manifest's.
@@ -88,10 +90,9 @@ def refcoco_to_manifest(
     done = Converted(str(target))
     if target.suffix != ".jsonl":
         raise BenchError(f"out_path: expected a name like test.jsonl, got {str(target)!r}")
-    if not target.parent.is_dir():
-        raise BenchError(f"out_path: expected a folder that exists, found none at {str(target.parent)!r}")
     found = _refs_file(Path(refs), split_by)
     coco = _Instances(Path(instances_json))
+    target.parent.mkdir(parents=True, exist_ok=True)
     handle, scratch = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}-")
     try:
         with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as stream:

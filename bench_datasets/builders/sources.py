@@ -206,12 +206,18 @@ def _in_folder(
     return found, [name.rsplit("/", 1)[-1] for name in names]
 
 
+ALSO_CALLED = {"validation": ("val",)}
+"""Other words that a part's files may begin with."""
+
+
 def stem_of(base: str, part: str, suffix: str) -> str | None:
     """What stands between the part's name and the suffix: empty, or from a hyphen on; None for another's file."""
-    if not (base.startswith(part) and base.endswith(suffix)):
-        return None
-    rest = base[len(part) : -len(suffix)]
-    return rest if not rest or rest.startswith("-") else None
+    for name in (part, *ALSO_CALLED.get(part, ())):
+        if base.startswith(name) and base.endswith(suffix):
+            rest = base[len(name) : -len(suffix)]
+            if not rest or rest.startswith("-"):
+                return rest
+    return None
 
 
 def _local(root: str) -> str:

@@ -53,13 +53,18 @@ def protocol_of(benchmark: str, value: str | None) -> str:
     return names[0] if value is None else one_of(value, names, "--protocol")
 
 
+_MORE_SPLITS = {"instancebench": {"train": "train", "validation": "validation", "val": "validation"}}
+"""Splits that a source may have beside those of the published one, as people call them and as builders do."""
+
+
 def split_of(benchmark: str, value: str) -> tuple[str, str | None]:
     """The split to load and the part (PBench: the level) to keep, or None for all."""
     base, bracket, rest = value.partition("[")
-    parts = tuple(BENCHMARKS[benchmark].source.rows)
-    one_of(base, ("test", *parts), "--split")
-    if base == "test":
-        return value, None
+    parts = BENCHMARKS[benchmark].source.rows
+    more = _MORE_SPLITS.get(benchmark, {})
+    one_of(base, dict.fromkeys(("test", *parts, *more)), "--split")
+    if base == "test" or not hasattr(BENCHMARKS[benchmark].metric_module(), "row_names"):
+        return more.get(base, base) + bracket + rest, None
     if bracket:
         raise typer.BadParameter(f"{base!r} takes no [{rest}; take rows with --limit", param_hint="'--split'")
     return "test", base
@@ -103,7 +108,7 @@ Predictions = Annotated[
     str,
     typer.Option("--predictions", metavar="P", help="The model's output: a file or folder in any format, or a URL."),
 ]
-Split = Annotated[str, typer.Option("--split", metavar="S", help="'test', or one part of it (level_0, ..., dense).")]
+Split = Annotated[str, typer.Option("--split", metavar="S", help="'test', a part of it (level_0, ..., dense), or 'train', 'val'.")]
 Missing = Annotated[
     str,
     typer.Option(

@@ -37,7 +37,10 @@ def refcoco(
 ) -> None:
     """Write an InstanceBench manifest from RefCOCO's refs. Roles go by order and operations by words: see the tags.
 
-    Example: bench-datasets convert refcoco --instances instances.json --refs "refs(unc).p" --split val --out val.jsonl
+    Predictions name a sentence by its expression_id, refcoco-<ref_id>-<sent_id>. `score instancebench --data data` reads
+    what the example writes.
+
+    Example: bench-datasets convert refcoco --instances instances.json --refs refs.p --split val --out data/test.jsonl
     """
     from bench_datasets.builders.refcoco import refcoco_to_manifest
 
