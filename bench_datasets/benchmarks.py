@@ -298,6 +298,34 @@ def _wrong(name: str, value: Any) -> str | None:
     return None
 
 
+SURFACE: Mapping[str, type | None] = {
+    **dict.fromkeys(("LABEL_COLUMNS", "ANSWER_COLUMNS", "SCORE_COLUMNS", "SORT_COLUMNS", "UNIT", "PROTOCOLS"), object),
+    **dict.fromkeys(("FAMILY", "OWN_PARTS", "OWN_METRICS", "LOWER_IS_BETTER"), object),
+    **dict.fromkeys(("features", "get_protocol", "pair_units", "attach", "read_answers", "score_table"), None),
+    **dict.fromkeys(("gather", "summarize_table", "paired_rows", "comparable_to"), None),
+}
+"""What a metric module holds, by name; `None` for a function."""
+
+
+def lacking(value: Benchmark) -> str | None:
+    """What a benchmark's modules lack of what is asked of them, in words, or None; imports them.
+
+    Example:
+        >>> lacking(BENCHMARKS["pbench"]) is None
+        True
+    """
+    try:
+        metric = value.metric_module()
+        importlib.import_module(value.builder)
+    except Exception as error:  # whatever somebody else's module does when it is imported
+        return f"its modules can't be imported: {type(error).__name__}: {error}"
+    absent = [name for name in SURFACE if not hasattr(metric, name)]
+    if absent:
+        return f"its metric module {value.metric} lacks {', '.join(absent)}"
+    still = [name for name, kind in SURFACE.items() if kind is None and not callable(getattr(metric, name))]
+    return f"{value.metric}: expected functions, found something else as {', '.join(still)}" if still else None
+
+
 BENCHMARKS = Benchmarks(_OWN)
 """Every benchmark that this installation knows, by name."""
 

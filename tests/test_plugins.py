@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 from datasets import load_dataset
 
-from bench_datasets.benchmarks import BENCHMARKS, Benchmark, get_benchmark
+from bench_datasets.benchmarks import BENCHMARKS, SURFACE, Benchmark, get_benchmark
 from bench_datasets.builders import register_all
+from bench_datasets.cli.doctor import examine
 from bench_datasets.faults import BenchError
 from bench_datasets.plugins import GROUP, PluginError, PluginWarning, find_plugins
 
@@ -185,6 +186,38 @@ def test_the_command_line_lives_with_a_broken_one(environment: dict[str, str]) -
     assert "refcoco_toy" in done.stderr
     assert "toy_broken" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+LACKING = "LABEL_COLUMNS = ()\ndef attach(): ...\nfeatures = 1\n"
+
+
+@pytest.mark.parametrize(
+    ("metric", "said"),
+    [
+        (LACKING, "lacks ANSWER_COLUMNS, .*UNIT, .*gather, summarize_table, paired_rows, comparable_to"),
+        ("raise RuntimeError('no')", "can't be imported: RuntimeError: no"),
+        ("\n".join(f"{name} = 1" for name in SURFACE), "expected functions, .* as features, .*gather"),
+        ("from bench_datasets.metrics.pbench import *", None),
+    ],
+)
+def test_the_doctor_looks_at_the_metric(
+    install: Install, tmp_path: Path, metric: str, said: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "toy_metric.py").write_text(metric)
+    source = SOUND.format(name="toy_bare").replace("toy.metric", "toy_metric").replace("toy.builder", "json")
+    install("toy_bare", source, "toy_bare")
+    for name in ("toy_metric", "toy_bare_module"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    wrong = examine(0)["plugins"]["toy_bare"]["wrong"]
+    monkeypatch.delitem(sys.modules, "toy_metric", raising=False)
+    assert wrong is None if said is None else re.search(said, wrong)
+
+
+def test_the_surface_is_the_documented_one() -> None:
+    text = (ROOT / "docs" / "add-a-benchmark.md").read_text(encoding="utf-8")
+    table = text[text.index("| name | what for |") : text.index("## What you get")]
+    rows = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
+    assert set(re.findall(r"`(\w+)", " ".join(rows))) == set(SURFACE)
 
 
 def test_the_example_is_four_files_and_an_entry() -> None:

@@ -67,9 +67,9 @@ def refcoco_to_manifest(
     """Write a manifest of InstanceBench from COCO instances and RefCOCO refs.
 
     Each ref becomes one set, `refcoco-<ref_id>`, its sentences the expressions `refcoco-<ref_id>-<sent_id>`, which is
-    what predictions name as `expression_id`. The set's candidates are the image's instances of the target's category, crowds marked. A ref
-    needs two sentences that differ, since a set without a variant cannot be scored. The file appears whole or not at
-    all.
+    what predictions name as `expression_id`. The set's candidates are the image's instances of the target's category,
+    crowds marked. A ref needs two sentences that differ, since a set without a variant cannot be scored. The file
+    appears whole or not at all.
 
     Args:
         instances_json: COCO's `instances.json` (images, annotations, categories).

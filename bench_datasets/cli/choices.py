@@ -108,7 +108,9 @@ Predictions = Annotated[
     str,
     typer.Option("--predictions", metavar="P", help="The model's output: a file or folder in any format, or a URL."),
 ]
-Split = Annotated[str, typer.Option("--split", metavar="S", help="'test', a part of it (level_0, ..., dense), or 'train', 'val'.")]
+Split = Annotated[
+    str, typer.Option("--split", metavar="S", help="'test', a part of it (level_0, ..., dense), or 'train', 'val'.")
+]
 Missing = Annotated[
     str,
     typer.Option(

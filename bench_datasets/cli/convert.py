@@ -37,8 +37,8 @@ def refcoco(
 ) -> None:
     """Write an InstanceBench manifest from RefCOCO's refs. Roles go by order and operations by words: see the tags.
 
-    Predictions name a sentence by its expression_id, refcoco-<ref_id>-<sent_id>. `score instancebench --data data` reads
-    what the example writes.
+    Predictions name a sentence by its expression_id, refcoco-<ref_id>-<sent_id>. `score instancebench --data data`
+    reads what the example writes.
 
     Example: bench-datasets convert refcoco --instances instances.json --refs refs.p --split val --out data/test.jsonl
     """

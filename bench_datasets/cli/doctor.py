@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bench_datasets import __version__
-from bench_datasets.benchmarks import BENCHMARKS
+from bench_datasets.benchmarks import BENCHMARKS, lacking
 from bench_datasets.cli import choices
 from bench_datasets.cli.screen import clean, echo, out, working
 from bench_datasets.plugins import PluginWarning
@@ -94,7 +94,10 @@ def examine(timeout: float = TIMEOUT) -> dict[str, Any]:
         "cache": _cache(problems),
         "data": {name: _data(name, hub) for name in known},
         "plugins": {
-            name: {"package": plugin.package, "wrong": str(broken[name]) if name in broken else None}
+            name: {
+                "package": plugin.package,
+                "wrong": str(broken[name]) if name in broken else lacking(BENCHMARKS[name]),
+            }
             for name, plugin in BENCHMARKS.plugins.items()
         },
     }
