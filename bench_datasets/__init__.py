@@ -14,9 +14,11 @@ from bench_datasets.builders import register_all
 if TYPE_CHECKING:
     from bench_datasets.engines import merge
     from bench_datasets.faults import BenchError, FaultError
+    from bench_datasets.metrics.answering import answer_features
     from bench_datasets.metrics.comparing import Comparison, compare
     from bench_datasets.metrics.evaluating import metric_path
     from bench_datasets.metrics.explaining import explain
+    from bench_datasets.metrics.files import read_scores, write_run
     from bench_datasets.metrics.scoring import map_score, score, score_features, scorer
     from bench_datasets.metrics.showing import show
     from bench_datasets.metrics.summarizing import summarize
@@ -31,6 +33,7 @@ _HOMES = {
     "Metric": "bench_datasets.results",
     "Result": "bench_datasets.results",
     "Comparison": "bench_datasets.metrics.comparing",
+    "answer_features": "bench_datasets.metrics.answering",
     "check": "bench_datasets.predictions",
     "compare": "bench_datasets.metrics.comparing",
     "explain": "bench_datasets.metrics.explaining",
@@ -38,11 +41,13 @@ _HOMES = {
     "merge": "bench_datasets.engines",
     "metric_path": "bench_datasets.metrics.evaluating",
     "read_predictions": "bench_datasets.predictions",
+    "read_scores": "bench_datasets.metrics.files",
     "score": "bench_datasets.metrics.scoring",
     "score_features": "bench_datasets.metrics.scoring",
     "scorer": "bench_datasets.metrics.scoring",
     "show": "bench_datasets.metrics.showing",
     "summarize": "bench_datasets.metrics.summarizing",
+    "write_run": "bench_datasets.metrics.files",
 }
 
 __all__ = [
@@ -51,6 +56,7 @@ __all__ = [
     "FaultError",
     "Metric",
     "Result",
+    "answer_features",
     "check",
     "compare",
     "explain",
@@ -58,11 +64,13 @@ __all__ = [
     "merge",
     "metric_path",
     "read_predictions",
+    "read_scores",
     "score",
     "score_features",
     "scorer",
     "show",
     "summarize",
+    "write_run",
 ]
 
 register_all()

@@ -14,7 +14,21 @@ import typer
 from typer.core import TyperGroup
 
 from bench_datasets import __version__
-from bench_datasets.cli import check, compare, convert, demo, doctor, info, leaderboard, merge, publish, report, score
+from bench_datasets.cli import (
+    check,
+    compare,
+    convert,
+    demo,
+    doctor,
+    explain,
+    info,
+    leaderboard,
+    merge,
+    publish,
+    report,
+    score,
+)
+from bench_datasets.cli.once import Once
 from bench_datasets.cli.screen import Settings, complain, last_words, settle
 
 _GLOBAL = ("--debug", "--verbose")
@@ -77,15 +91,16 @@ def _settings(
     settle(Settings(debug=debug, verbose=verbose))
 
 
-app.command("demo")(demo.demo)
-app.command("info")(info.info)
-app.command("check")(check.check)
-app.command("score")(score.score)
-app.command("merge")(merge.merge)
-app.command("compare")(compare.compare)
-app.command("report")(report.report)
-app.command("leaderboard")(leaderboard.leaderboard)
-app.command("doctor")(doctor.doctor)
+app.command("demo", cls=Once)(demo.demo)
+app.command("info", cls=Once)(info.info)
+app.command("check", cls=Once)(check.check)
+app.command("score", cls=Once)(score.score)
+app.command("explain", cls=Once)(explain.explain)
+app.command("merge", cls=Once)(merge.merge)
+app.command("compare", cls=Once)(compare.compare)
+app.command("report", cls=Once)(report.report)
+app.command("leaderboard", cls=Once)(leaderboard.leaderboard)
+app.command("doctor", cls=Once)(doctor.doctor)
 app.add_typer(convert.app, name="convert")
 app.add_typer(publish.app, name="publish")
 

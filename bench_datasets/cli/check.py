@@ -25,7 +25,7 @@ def check(
 ) -> None:
     """Say everything that is wrong with predictions, and what is merely odd. Exit code 1 if scoring would stop.
 
-    Example: bench-datasets check pbench --data sample --predictions out.jsonl
+    Example: bench-datasets check pbench --data sample --predictions demo/pbench/careful.jsonl
     """
     wanted, level = choices.split_of(benchmark, split)
     kind = choices.format_of(benchmark, format)
@@ -43,13 +43,13 @@ def _report(
 ) -> CheckReport:
     import bench_datasets.predictions as ours
     from bench_datasets.builders.sources import SourceUnreachableError
+    from bench_datasets.cli.answers import read_answers
     from bench_datasets.cli.score import part_of
     from bench_datasets.faults import FaultError
 
     answers: Any
     try:
-        with working("reading the predictions"):
-            answers = ours.read_predictions(benchmark, predictions, format=kind)
+        answers = read_answers(benchmark, predictions, kind, data)
     except FaultError:
         return ours.check(benchmark, predictions)  # the report says what the fault is
     truth: Any = None

@@ -44,7 +44,7 @@ def compare(
 ) -> None:
     """Hold runs against each other: paired differences with intervals, tests, and one honest sentence a pair.
 
-    Example: bench-datasets compare demo/careful demo/hasty
+    Example: bench-datasets compare demo/pbench/careful demo/pbench/hasty
     """  # fmt: skip
     from bench_datasets.metrics.comparing import compare as hold
 

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from bench_datasets.cli import choices
+from bench_datasets.cli.once import Once
 from bench_datasets.cli.screen import echo, out, remark, working
 
 app = typer.Typer(no_args_is_help=True, help="Turn other annotations into a benchmark's own layout.")
@@ -18,7 +19,7 @@ def _group() -> None:
     """Turn other annotations into a benchmark's own layout."""
 
 
-@app.command("refcoco")
+@app.command("refcoco", cls=Once)
 def refcoco(
     instances: Annotated[str, typer.Option("--instances", metavar="FILE", help="COCO's instances.json.")],
     refs: Annotated[str, typer.Option("--refs", metavar="FILE", help="refs(*).json or refs(*).p, or their folder.")],

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import shutil
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,7 +13,7 @@ import typer
 
 from bench_datasets.benchmarks import get_benchmark
 from bench_datasets.cli import choices
-from bench_datasets.cli.screen import echo, out, working
+from bench_datasets.cli.screen import echo, out, program, working
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -34,7 +35,7 @@ class Played:
     Attributes:
         benchmark: its name.
         place: where its truth was drawn.
-        files: the models' predictions.
+        files: the models' predictions, beside the runs where those are kept.
         results: results by model and protocol, the default protocol first.
         written: files of the runs, and the page about them.
     """
@@ -49,7 +50,9 @@ class Played:
 def demo(
     folder: Annotated[
         str | None,
-        typer.Option("--out", metavar="DIR", help="Keep each model's run there, and a page about all of them."),
+        typer.Option(
+            "--out", metavar="DIR", help="Keep each model's predictions and run there, and a page about all of them."
+        ),
     ] = None,
     as_json: choices.Json = False,
 ) -> None:
@@ -81,6 +84,8 @@ def _play(benchmark: str, folder: str | None) -> Played:
         answers = getattr(samples, f"{benchmark}_sample_predictions")
         files = {model: str(answers(model)) for model in samples.SAMPLE_MODELS}
         truth = open_truth(benchmark, "sample")
+    if folder is not None:
+        files = _keep(benchmark, files, Path(folder) / benchmark)
     results: dict[str, dict[str, Result]] = {}
     written: list[Path] = []
     protocols = get_benchmark(benchmark).protocols if benchmark == "pbench" else get_benchmark(benchmark).protocols[:1]
@@ -101,6 +106,18 @@ def _play(benchmark: str, folder: str | None) -> Played:
             runs, page = [Path(folder) / benchmark / model for model in files], Path(folder) / benchmark / "report.html"
             written.append(write_report(runs, page, data="sample", predictions=list(files.values())))
     return Played(benchmark, place, files, results, written)
+
+
+def _keep(benchmark: str, files: Mapping[str, str], folder: Path) -> dict[str, str]:
+    """Copy the models' predictions to where they are easily found; PVSG's in the research code's form, too."""
+    from bench_datasets import samples
+
+    folder.mkdir(parents=True, exist_ok=True)
+    kept = {model: str(shutil.copyfile(file, folder / f"{model}.jsonl")) for model, file in files.items()}
+    if benchmark == "pvsg":
+        work = samples.pvsg_sample_predictions(next(iter(files)), "research")
+        shutil.copytree(work, folder / "work_dirs", dirs_exist_ok=True)
+    return kept
 
 
 def _plain(one: Played) -> dict[str, Any]:
@@ -148,17 +165,17 @@ def _next(console: Console, played: Sequence[Played], folder: str | None) -> Non
     if folder is not None:
         line(("written", "bold"))
         for one in played:
-            line(f"  {one.written[-1]}: open it in a browser; the runs stand beside it")
+            line(f"  {one.written[-1]}: open it in a browser; runs and predictions stand beside it")
     line(("next", "bold"))
-    some = next(iter(played[0].files.values()))
-    line(f"  bench-datasets score pbench --data sample --predictions {some}")
-    line(f"  bench-datasets check pbench --data sample --predictions {some}")
-    line("  bench-datasets info pbench --data sample")
+    call, some = program(), next(iter(played[0].files.values()))
+    line(f"  {call} score pbench --data sample --predictions {some}")
+    line(f"  {call} check pbench --data sample --predictions {some}")
+    line(f"  {call} info pbench --data sample")
     if folder is None:
-        line("  bench-datasets demo --out demo")
+        line(f"  {call} demo --out demo")
     else:
         first_two = " ".join(str(Path(folder) / "pbench" / name) for name in list(SAMPLE_MODELS)[:2])
-        line(f"  bench-datasets compare {first_two}")
+        line(f"  {call} compare {first_two}")
 
 
 def _side_by_side(console: Console, one: Played, protocol: str) -> Any:

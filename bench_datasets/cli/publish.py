@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bench_datasets.cli import choices
+from bench_datasets.cli.once import Once
 from bench_datasets.cli.publish_dataset import DryRun, Private, Yes, publish_dataset, publish_metrics, tell
 from bench_datasets.cli.screen import echo, out, remark
 
@@ -103,6 +104,6 @@ def _tell(done: Published, as_json: bool, dry_run: bool) -> None:
         out().print(Text(f"pull request: {pull}"), soft_wrap=True)
 
 
-app.command("dataset")(publish_dataset)
-app.command("metrics")(publish_metrics)
-app.command("results")(publish_results)
+app.command("dataset", cls=Once)(publish_dataset)
+app.command("metrics", cls=Once)(publish_metrics)
+app.command("results", cls=Once)(publish_results)

@@ -44,7 +44,7 @@ def report(
 
     It opens without a network. Pictures need the truth and the predictions.
 
-    Example: bench-datasets report demo/careful demo/hasty --data sample
+    Example: bench-datasets report demo/pbench/careful --data sample --predictions demo/pbench/careful.jsonl
     """
     from bench_datasets.report import profile, write_report
     from bench_datasets.report.runs import open_runs

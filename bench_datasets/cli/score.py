@@ -77,15 +77,15 @@ def score(
 ) -> None:
     """Score predictions. Reads label columns alone: no image is fetched to make a number.
 
-    Example: bench-datasets score pbench --data sample --predictions out.jsonl --out run
+    Example: bench-datasets score pbench --data sample --predictions demo/pbench/careful.jsonl --out run
     """
+    from bench_datasets.cli.answers import read_answers
     from bench_datasets.cli.cluster import score_there
     from bench_datasets.cli.tables import show_run
     from bench_datasets.engines import score_shard, scoring_in_parts
     from bench_datasets.metrics.files import write_run
     from bench_datasets.metrics.planning import make_plan
     from bench_datasets.metrics.summarizing import summarize
-    from bench_datasets.predictions import read_predictions
 
     chosen = choices.protocol_of(benchmark, protocol)
     kind = choices.format_of(benchmark, format)
@@ -110,8 +110,7 @@ def score(
         result = summarize(benchmark, scores, by=sliced, draws=draws, seed=seed, **ranks)
         show_run(result, write_run(scores, result, str(folder)), as_json=as_json)
         return
-    with working("reading the predictions"):
-        answers = read_predictions(benchmark, predictions, format=kind)
+    answers = read_answers(benchmark, predictions, kind, data)
     with working("reading the truth"):
         truth, answers = part_of(benchmark, answers, data, wanted, level, limit, columns, stream=stream)
     with progress():

@@ -5,10 +5,13 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import shlex
+import shutil
 import sys
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 from rich.console import Console
 from rich.text import Text
@@ -142,8 +145,21 @@ def last_words(error: BaseException) -> str:
     text = str(found).strip() or "no message"
     if isinstance(found, BenchError):
         sourceless = type(found).__name__ in ("SourceNotFoundError", "SourceUnreachableError")
-        return f"{text} On the command line: --data with a folder, a URL or sample." if sourceless else text
+        stop = "" if text.endswith((".", "!", "?")) else "."
+        return f"{text}{stop} On the command line: --data with a folder, a URL or sample." if sourceless else text
     return f"{type(found).__name__}: {text} (--debug shows where)"
+
+
+def program() -> str:
+    """How a shell starts this very installation: by name where that is found first, else by path, or with Python."""
+    own = Path(sys.executable).parent / "bench-datasets"
+    found = shutil.which("bench-datasets")
+    if found is not None and (Path(found).absolute() == own.absolute() or not own.is_file()):
+        return "bench-datasets"
+    if not own.is_file():
+        return f"{shlex.quote(sys.executable)} -m bench_datasets"
+    here = Path.cwd()
+    return shlex.quote(str(own.relative_to(here) if own.is_relative_to(here) else own))
 
 
 def echo(text: str) -> None:

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
 from datasets import Dataset
+from PIL import Image
 
 from bench_datasets.benchmarks import get_benchmark
 from bench_datasets.faults import BenchError, FaultError
+from bench_datasets.masks import resize
+from bench_datasets.metrics.masklists import read_mask_lists
 from bench_datasets.metrics.options import ScoreOptions
-from bench_datasets.metrics.picture import Seen
+from bench_datasets.metrics.picture import Seen, overlay
 from bench_datasets.metrics.units import Units
 
 
@@ -42,7 +49,7 @@ def explain(benchmark: str, row: Mapping[str, Any], prediction: Any, protocol: s
         protocol: a protocol's name; the benchmark's default for `None`.
 
     Raises:
-        BenchError: the benchmark explains no rows, or the prediction names another row.
+        BenchError: the benchmark or the protocol is unknown, or the prediction names another row.
         FaultError: the row can't be scored; the message says why.
 
     Example:
@@ -56,9 +63,9 @@ def explain(benchmark: str, row: Mapping[str, Any], prediction: Any, protocol: s
         >>> print(explain("instancebench", truth[0], {"x-0": mask, "x-1": None}))            # doctest: +SKIP
     """
     metric = get_benchmark(benchmark).metric_module()
-    if not hasattr(metric, "explain"):
-        raise BenchError(f"explain: {benchmark} explains no rows")
     _refuse_others(row, prediction)
+    if not hasattr(metric, "explain"):
+        return _numbers(metric, row, prediction, protocol)
     result: Explanation = metric.explain(row, prediction, protocol)
     return result
 
@@ -86,6 +93,36 @@ def picked(row: Mapping[str, Any], prediction: Any, pair_units: Callable[..., Un
     if units.twice[0]:
         raise FaultError("duplicate_prediction", units.names[0], "two of the predictions name this row; choose one")
     return prediction[int(units.answers[0])]
+
+
+def _numbers(metric: ModuleType, row: Mapping[str, Any], prediction: Any, protocol: str | None) -> Explanation:
+    """What can be said of a row of any benchmark: every number over it alone."""
+    chosen = metric.get_protocol(protocol).name
+    prediction = picked(row, prediction, metric.pair_units, chosen)
+    given = prediction if isinstance(prediction, Mapping) else {"pred_masks": prediction}
+    batch = {name: [row[name]] for name in metric.LABEL_COLUMNS if name in row}
+    batch |= {name: [given[name]] for name in metric.ANSWER_COLUMNS if name in given}
+    table = metric.score_table(batch, ScoreOptions(chosen))
+    table = table if isinstance(table, pa.Table) else pa.table(table)
+    metrics, _ = metric.summarize_table(table, chosen, thresholds=None, by=(), draws=0, seed=0)
+    key = str(table["key"][0].as_py())
+    numbers = {name: found.value for name, found in metrics.items() if math.isfinite(found.value)}
+    lines = [f"{key} under {chosen}: the numbers over this row alone"]
+    lines += [f"  {name}: {value:.4f}" for name, value in numbers.items()]
+    return Explanation(
+        key, "\n".join(lines), _picture(row, given), {"key": key, "protocol": chosen, "metrics": numbers}
+    )
+
+
+def _picture(row: Mapping[str, Any], given: Mapping[str, Any]) -> Image.Image:
+    """Masks over the image, as far as truth and predictions have any; those of another size are fitted to the truth."""
+    true, found = ([m for m in one or () if m is not None] for one in (row.get("masks"), given.get("pred_masks")))
+    truth, predicted = (read_mask_lists([masks]).masks for masks in (true, found))
+    if not len(truth):
+        return overlay(row.get("image"), None, truth, None)
+    size = (int(truth.heights[0]), int(truth.widths[0]))
+    fitted = resize(predicted, np.full(len(predicted), size[0]), np.full(len(predicted), size[1]))
+    return overlay(row.get("image"), size, truth, fitted)
 
 
 def _refuse_others(row: Mapping[str, Any], prediction: Any) -> None:

@@ -46,14 +46,28 @@ def write_scores(scores: Dataset, path: str | os.PathLike[str]) -> Path:
 def write_run(scores: Dataset, result: Result, folder: str | os.PathLike[str]) -> tuple[Path, Path]:
     """Write a run's `scores.parquet` and `result.json`; both are there in full before either takes its place.
 
+    The folder is what `compare`, `report`, `leaderboard` and `publish results` take, as one of `score --out` is.
+
     Args:
-        scores: what `score` gave.
+        scores: what `score` or `map_score` gave; streams have no end to be written, so make a Dataset of one first.
         result: what `summarize` made of it.
         folder: is made where it is absent; other files in it are left alone.
 
+    Returns:
+        The two files.
+
     Raises:
+        BenchError: the scores are no table that is whole.
         OSError: the files cannot be written; those of an earlier run are then as they were.
+
+    Example:
+        >>> write_run(scores, summarize("pbench", scores), "run")                            # doctest: +SKIP
     """
+    if not isinstance(scores, Dataset):
+        raise BenchError(
+            f"write_run: expected the score table as a Dataset, got {type(scores).__name__}; a stream is made one by"
+            " Dataset.from_list(list(scores), features=bd.score_features(BENCHMARK))"
+        )
     place = Path(folder)
     place.mkdir(parents=True, exist_ok=True)
     files = place / SCORES, place / RESULT

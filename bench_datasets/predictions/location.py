@@ -17,6 +17,10 @@ DEPTH = 3
 """Folders are looked into down to `<level>/<id>/<k>.png`."""
 
 
+class NothingThereError(BenchError):
+    """There is no file or folder of that name."""
+
+
 @dataclass(frozen=True)
 class Location:
     """A file or a folder.
@@ -41,12 +45,14 @@ class Location:
         """`file` or `directory`.
 
         Raises:
-            BenchError: there is nothing there, or a device or pipe, which is never opened.
+            NothingThereError: there is nothing there.
+            BenchError: there is a device or pipe, which is never opened.
         """
         try:
             kind = self.fs.info(self.path)["type"]
         except FileNotFoundError:
-            raise BenchError(f"{self.shown}: expected a file or folder of predictions, found nothing there") from None
+            text = f"{self.shown}: expected a file or folder of predictions, found nothing there"
+            raise NothingThereError(text) from None
         if kind not in ("file", "directory"):
             raise BenchError(f"{self.shown}: expected a file or folder of predictions, found a device, pipe or socket")
         return str(kind)

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from bench_datasets.faults import BenchError
+from bench_datasets.samples import pbench_sample_predictions
 
 from .conftest import environment
 
@@ -198,3 +199,30 @@ def test_any_other_error_is_one_line(run: Callable[..., Any], monkeypatch: pytes
     monkeypatch.setattr(ours, "read_predictions", fails(ValueError("odd")))
     for where in (["--debug", *command], [*command, "--debug"]):
         assert isinstance(run(*where).exception, ValueError)
+
+
+@pytest.mark.parametrize("command", ["score", "check", "explain"])
+def test_an_option_given_twice(run: Callable[..., Any], command: str) -> None:
+    one, other = pbench_sample_predictions("careful"), pbench_sample_predictions("hasty")
+    done = run(command, "pbench", "--data", "sample", "--predictions", one, f"--predictions={other}")
+    assert done.exit_code == 2
+    words = " ".join(done.stderr.replace("│", " ").split())
+    assert "'--predictions': expected once, given 2 times" in words
+    assert done.stdout == ""
+
+
+def test_options_that_may_be_given_twice(run: Callable[..., Any]) -> None:
+    options = ["--data", "sample", "--predictions", pbench_sample_predictions("careful"), "--draws", 0]
+    done = run("score", "pbench", *options, "--by", "count", "--by", "level", "--json", "--json")
+    assert done.exit_code == 0, done.stderr
+
+
+@pytest.mark.parametrize("benchmark", ["pbench", "instancebench", "pvsg"])
+@pytest.mark.parametrize("command", ["score", "check"])
+def test_absent_predictions_of_the_sample(run: Callable[..., Any], benchmark: str, command: str) -> None:
+    done = run(command, benchmark, "--data", "sample", "--predictions", "absent.jsonl")
+    assert (done.exit_code, done.stderr.count("\n")) == (1, 1)
+    named = done.stderr.split("are in ")[1].strip()
+    assert run(command, benchmark, "--data", "sample", "--predictions", named).exit_code == 0
+    done = run(command, benchmark, "--data", "elsewhere", "--predictions", "absent.jsonl")
+    assert "are in" not in done.stderr

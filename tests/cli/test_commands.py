@@ -12,7 +12,7 @@ import pytest
 
 import bench_datasets as bd
 from bench_datasets.benchmarks import PBENCH_LEVELS
-from bench_datasets.cli import demo
+from bench_datasets.cli import demo, screen
 from bench_datasets.metrics.files import read_scores
 from bench_datasets.results import Result
 from bench_datasets.samples import SAMPLE_MODELS, pbench_sample_dir, pbench_sample_predictions
@@ -84,6 +84,12 @@ def test_demo(run: Callable[..., Any], tmp_path: Path) -> None:
     done = run("demo", "--out", tmp_path)
     assert done.exit_code == 0, done.stderr
     assert sorted(path.name for path in tmp_path.iterdir()) == ["instancebench", "pbench", "pvsg"]
+    told = [line.split() for line in done.stdout.splitlines() if line.startswith("  ") and " pbench " in line]
+    for words in (line[line.index("pbench") - 1 :] for line in told):
+        assert run(*words).exit_code == 0, words
+    assert len(told) == 3
+    work = bd.read_predictions("pvsg", tmp_path / "pvsg" / "work_dirs")
+    assert len(work) == len(bd.read_predictions("pvsg", tmp_path / "pvsg" / "careful.jsonl"))
     for benchmark, key in (("pbench", "average"), ("instancebench", "miou"), ("pvsg", "R@20/0.5")):
         assert (tmp_path / benchmark / "report.html").stat().st_size > 10_000
         for model in SAMPLE_MODELS:
@@ -112,3 +118,21 @@ def test_process(spawn: Callable[..., CompletedProcess[str]]) -> None:
     assert done.returncode == 0
     assert done.stderr == ""
     assert json.loads(done.stdout)["benchmark"] == "pbench"
+
+
+def test_how_it_is_called(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = tmp_path / "bin" / "bench-datasets"
+    own.parent.mkdir()
+    for file in (own.with_name("python"), own):
+        file.write_text("#!/bin/sh\n")
+        file.chmod(0o755)
+    monkeypatch.setattr("sys.executable", str(own.with_name("python")))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert screen.program() == str(own)
+    monkeypatch.chdir(tmp_path)
+    assert screen.program() == "bin/bench-datasets"
+    monkeypatch.setenv("PATH", str(own.parent))
+    assert screen.program() == "bench-datasets"
+    monkeypatch.setenv("PATH", str(tmp_path))
+    own.unlink()
+    assert screen.program().endswith("python -m bench_datasets")

@@ -13,13 +13,14 @@ from bench_datasets.metrics.instancebench.columns import SCORE_COLUMNS, features
 from bench_datasets.metrics.instancebench.explain import explain
 from bench_datasets.metrics.instancebench.pairing import attach, pair_units, read_answers
 from bench_datasets.metrics.instancebench.protocol import PROTOCOLS, Protocol, get_protocol
-from bench_datasets.metrics.instancebench.rows import ANSWER_COLUMNS, LABEL_COLUMNS
+from bench_datasets.metrics.instancebench.rows import ANSWER_COLUMNS, ANSWER_FEATURES, LABEL_COLUMNS
 from bench_datasets.metrics.instancebench.score import score_table
 from bench_datasets.metrics.instancebench.summary import LOWER_IS_BETTER, gather, summarize_table
 from bench_datasets.predictions.instancebench import ORIGINAL
 
 __all__ = [
     "ANSWER_COLUMNS",
+    "ANSWER_FEATURES",
     "FAMILY",
     "LABEL_COLUMNS",
     "LOWER_IS_BETTER",

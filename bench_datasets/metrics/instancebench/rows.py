@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+from datasets import Features, List, Value
 from numpy.typing import NDArray
 
 from bench_datasets.builders.instancebench_vocabulary import (
@@ -20,13 +21,21 @@ from bench_datasets.builders.instancebench_vocabulary import (
     track_of,
 )
 from bench_datasets.faults import BenchError
-from bench_datasets.masks import MASK_TYPE, MaskColumn, list_offsets, list_values, parse_masks
+from bench_datasets.masks import MASK_FEATURE, MASK_TYPE, MaskColumn, list_offsets, list_values, parse_masks
 from bench_datasets.metrics.masklists import MaskLists, read_mask_lists
 
 LABEL_COLUMNS = (
     "key", "image_id", "source", "category", "height", "width", "target", "candidates", "expressions", "faults",
 )  # fmt: skip
 ANSWER_COLUMNS = ("mask", "box", "candidate_id", "run", "condition", "pred_faults")
+ANSWER_FEATURES = Features(
+    {
+        "pred_masks": List(MASK_FEATURE),
+        "pred_boxes": List(List(Value("float64"), length=4)),
+        "pred_candidate_ids": List(Value("string")),
+    }
+)
+"""What a row may bear beside the truth, aligned with its expressions; null for no answer."""
 
 
 class Records(NamedTuple):
