@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import random
 import time
@@ -128,7 +129,8 @@ def commit(
         repo_type: `model`, `dataset` or `space`.
         files: contents by path in the repo; or a function of the repo's `Head` that gives them, called anew for each
             plan: the way to merge with what is there.
-        message: the commit's title, or the pull request's: an open one of the same author and title is gone on with.
+        message: the commit's title, or the pull request's: an open one of the same author and title is gone on with, as
+            long as it can be merged; one that no longer can gives way to a fresh one, and is closed with a word.
         description: more words.
         token: to sign in with; by default the user's own.
         create: make the repo where it is missing.
@@ -189,8 +191,23 @@ class _Work:
     space_sdk: str | None = None
     created: bool = False
     kept: dict[str, bytes] = field(default_factory=dict)
+    stale: list[int] = field(default_factory=list)
+    """Open pull requests for the same that can't be merged any more."""
 
     def run(self, api: HfApi) -> CommitResult:
+        """Do it, then close what it takes the place of."""
+        done = self.send(api)
+        instead = "what it proposes is there" if done.pr_num is None else f"#{done.pr_num} proposes the same anew"
+        words, kind = f"The repo has moved on, and this can't be merged any more: {instead}.", self.repo_type
+        for number in self.stale:
+            # The fresh one is there to be merged; one too many, that can't be, is no failure.
+            with contextlib.suppress(Exception):
+                api.comment_discussion(self.repo_id, number, words, repo_type=kind)
+                api.change_discussion_status(self.repo_id, number, "closed", repo_type=kind)
+        return done
+
+    def send(self, api: HfApi) -> CommitResult:
+        """Make the commit, if anything differs."""
         from huggingface_hub import CommitOperationAdd, CommitOperationDelete
 
         head, number = self.look(api)
@@ -261,7 +278,7 @@ class _Work:
         return Head(api, self.repo_id, self.repo_type, sha, self.kept), number
 
     def open_pull_request(self, api: HfApi) -> int | None:
-        """An open pull request of the same author and title, the newest."""
+        """The newest open pull request of the same author and title that can be merged; others are `stale`."""
         user = api.whoami()["name"]
         found = api.get_repo_discussions(
             self.repo_id,
@@ -270,7 +287,13 @@ class _Work:
             discussion_type="pull_request",
             discussion_status="open",
         )
-        return max((one.num for one in found if one.title == self.message and one.author == user), default=None)
+        self.stale = []
+        numbers = [one.num for one in found if one.title == self.message and one.author == user]
+        for number in sorted(numbers, reverse=True):
+            if not api.get_discussion_details(self.repo_id, number, repo_type=self.repo_type).conflicting_files:
+                return number
+            self.stale.append(number)
+        return None
 
     def compare(self, head: Head) -> tuple[dict[str, Content], list[str]]:
         """What differs from what is there, and what is there and shouldn't be."""

@@ -14,12 +14,15 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 from huggingface_hub import parse_eval_result_entries
+from huggingface_hub.errors import HfHubHTTPError
 from typer.testing import CliRunner
 
+import bench_datasets as bd
 from bench_datasets import samples
+from bench_datasets.builders import open_truth
 from bench_datasets.cli import app
 from bench_datasets.faults import BenchError
-from bench_datasets.hub.commits import CommitResult, commit
+from bench_datasets.hub.commits import CommitResult, Plan, commit
 from bench_datasets.hub.leaderboard import leaderboard
 from bench_datasets.hub.model_card import marks, with_section
 from bench_datasets.hub.results import Published, publish_results
@@ -123,6 +126,46 @@ def test_a_second_time_nothing_is_sent(hub: Any, model: str, copy: dict[str, Any
     hub.api().merge_pull_request(MODEL, 1)
     assert publish(folder).model.pr_num is None  # type: ignore[union-attr]
     assert len(list(hub.api().get_repo_discussions(MODEL))) == 1
+
+
+def test_proposals_that_stand_in_each_others_way(hub: Any, model: str, tmp_path: Path) -> None:
+    folders = []
+    for benchmark in ("pbench", "instancebench", "pvsg"):
+        answers = bd.read_predictions(benchmark, getattr(samples, f"{benchmark}_sample_predictions")("careful"))
+        scores = bd.score(benchmark, open_truth(benchmark, "sample"), answers)
+        bd.write_run(scores, bd.summarize(benchmark, scores, draws=0), tmp_path / benchmark)
+        folders.append(tmp_path / benchmark)
+    api = hub.api()
+    assert [publish(folder).model.pr_num for folder in folders] == [1, 2, 3]  # type: ignore[union-attr]
+    api.merge_pull_request(MODEL, 1)
+    with pytest.raises(HfHubHTTPError, match=r"README\.md"):
+        api.merge_pull_request(MODEL, 2)
+
+    def again(folder: Path, fresh: int, stale: int) -> None:
+        done = publish(folder).model
+        assert isinstance(done, CommitResult)
+        assert done.pr_num == fresh
+        assert done.paths == ("README.md",)
+        assert publish(folder).model.pr_num == fresh  # type: ignore[union-attr]
+        old = api.get_discussion_details(MODEL, stale)
+        assert old.status == "closed"
+        assert f"#{fresh} proposes the same anew" in str([event.__dict__ for event in old.events])
+        api.merge_pull_request(MODEL, fresh)
+
+    with pytest.raises(HfHubHTTPError, match=r"README\.md"):
+        api.merge_pull_request(MODEL, 3)
+    plan = publish(folders[2], dry_run=True).model
+    assert isinstance(plan, Plan)
+    assert [change.path for change in plan.changes] == ["README.md"]
+    again(folders[2], 4, 3)
+    # The section tells of every run that is published, so that what the other one proposes is there by now.
+    done = publish(folders[1]).model
+    assert isinstance(done, CommitResult)
+    assert (done.paths, done.pr_num) == ((), None)
+    assert "what it proposes is there" in str([e.__dict__ for e in api.get_discussion_details(MODEL, 2).events])
+    assert sorted(one.status for one in api.get_repo_discussions(MODEL)) == ["closed", "closed", "merged", "merged"]
+    card = hub.read(MODEL, "README.md", kind="model").decode()
+    assert all(f"{name}-" in card for name in ("pbench", "instancebench", "pvsg"))
 
 
 def test_a_dry_run_writes_nothing(hub: Any, model: str, copy: dict[str, Any], runs: Runs) -> None:
