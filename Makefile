@@ -3,7 +3,7 @@
 # make check  ruff, mypy and the documentation, warnings being errors
 # make lowest runs the suite on the lowest versions that are allowed, on the oldest Python that is here
 # make latest runs it on the newest ones, on the newest Python
-# make docs   builds the documentation into build/site
+# make docs   makes anew what docs/ holds of the code's own, and builds the documentation into build/site
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -27,6 +27,7 @@ lowest latest:
 	.ci/versions $@ $(PYTEST_ARGS)
 
 docs: $(VENV)/.installed-dev
+	$(BIN)/python docs/hooks.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
 
 bench: $(VENV)/.installed-dev

@@ -1,6 +1,8 @@
 """What pages hold that is the code's own.
 
-A line `<!-- generate: WHAT [ARGUMENT] -->` gives way to a table made here, `<!-- include: FILE -->` to a file's text.
+Between `<!-- generate: WHAT [ARGUMENT] -->` and `<!-- end -->` stands a table made here, between
+`<!-- include: FILE -->` and `<!-- end -->` a file's text. Both are in the pages, which are so read whole without being
+built; `python docs/hooks.py` makes them anew.
 """
 
 from __future__ import annotations
@@ -12,18 +14,38 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-INCLUDE = re.compile(r"^<!-- include: (\S+) -->$", re.MULTILINE)
-MARK = re.compile(r"^<!-- generate: (\w+)(?: (.+?))? -->$", re.MULTILINE)
+MARK = re.compile(
+    r"^<!-- (generate|include): (\S+)(?: ([^\n]+?))? -->$(?:\n.*?^<!-- end -->$)?", re.MULTILINE | re.DOTALL
+)
+"""What is made, its marks around it; the second mark may be missing before it is made for the first time."""
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Put what is generated or included into a page."""
+    """A page as it is built: what is made, made anew, without the marks."""
+    return MARK.sub(_made, markdown)
+
+
+def fill(markdown: str) -> str:
+    """A page with what is made in it made anew, between its marks."""
+    return MARK.sub(lambda found: f"{found[0].splitlines()[0]}\n{_made(found)}\n<!-- end -->", markdown)
+
+
+def _made(found: re.Match[str]) -> str:
     if str(ROOT) not in sys.path:  # a copy that is not installed
         sys.path.insert(0, str(ROOT))
-    markdown = INCLUDE.sub(
-        lambda found: f"```python\n{(ROOT / found[1]).read_text(encoding='utf-8').rstrip()}\n```", markdown
-    )
-    return MARK.sub(lambda found: "\n".join(MAKERS[found[1]](*(found[2] or "").split())), markdown)
+    if found[1] == "include":
+        return f"```python\n{(ROOT / found[2]).read_text(encoding='utf-8').rstrip()}\n```"
+    return "\n".join(MAKERS[found[2]](*(found[3] or "").split()))
+
+
+def main() -> None:
+    """Make anew what is made in all pages."""
+    for page in sorted((ROOT / "docs").rglob("*.md")):
+        old = page.read_text(encoding="utf-8")
+        new = fill(old)
+        if new != old:
+            page.write_text(new, encoding="utf-8", newline="\n")
+            print(f"wrote {page.relative_to(ROOT)}")
 
 
 def faults(place: str) -> Iterator[str]:
@@ -72,18 +94,21 @@ def commands() -> Iterator[str]:
     """Every command with its arguments and options, from the tree that parses them."""
     import typer
 
+    from bench_datasets.benchmarks import BENCHMARKS
     from bench_datasets.cli import app
 
-    yield from command(typer.main.get_command(app), ["bench-datasets"])
+    installed, own = ", ".join(BENCHMARKS), ", ".join(BENCHMARKS.own)  # plug-ins are not the package's
+    for line in command(typer.main.get_command(app), ["bench-datasets"]):
+        yield line.replace(installed, own)
 
 
 def command(found: Any, path: list[str]) -> Iterator[str]:
     """One command, then those below it."""
     yield from ("", f"{'#' * min(len(path) + 1, 4)} `{' '.join(path)}`", "")
     text, *examples = re.split(r"\s*Example: ", found.help or "", maxsplit=1)
-    yield from (cell(text), "")
+    yield cell(text)
     for example in examples:
-        yield from ("```text", " ".join(example.split()), "```", "")
+        yield from ("", "```text", " ".join(example.split()), "```")
     shown = [param for param in found.params if getattr(param, "help", None) and not getattr(param, "hidden", False)]
     if shown:
         yield from table("argument or option", "default", "meaning")
@@ -145,3 +170,6 @@ MAKERS: dict[str, Callable[..., Iterator[str]]] = {
     "commands": commands,
 }
 """What can be generated, by name."""
+
+if __name__ == "__main__":
+    main()

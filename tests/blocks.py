@@ -33,9 +33,15 @@ class Block(NamedTuple):
         return f"{self.page}:{self.line}"
 
 
+def by_hand(page: Path) -> str:
+    """A page's text, blank lines where something is made of the code."""
+    made = re.compile(r"^<!-- (?:generate|include): .*?^<!-- end -->$", re.MULTILINE | re.DOTALL)
+    return made.sub(lambda found: "\n" * found[0].count("\n"), page.read_text(encoding="utf-8"))
+
+
 def blocks(page: Path) -> list[Block]:
-    """The blocks of a page."""
-    text = page.read_text(encoding="utf-8")
+    """The blocks of a page, but for those that are made of the code."""
+    text = by_hand(page)
     found = re.finditer(r"^```(\w*) *([^\n]*)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
     name = str(page.relative_to(ROOT))
     return [Block(name, text[: m.start()].count("\n") + 2, m[1], m[2], m[3]) for m in found]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import re
@@ -21,7 +22,7 @@ from bench_datasets.builders import open_truth
 from bench_datasets.faults import FAULTS
 from bench_datasets.predictions.read import module_of
 
-from ..blocks import ROOT, Block, blocks, run
+from ..blocks import ROOT, Block, blocks, by_hand, run
 
 DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.rglob("*.md"))
@@ -164,9 +165,23 @@ def test_words_of_the_metric_modules_are_explained() -> None:
 def test_lines_are_short() -> None:
     for page in OURS:
         fenced = False
-        for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), 1):
+        for number, line in enumerate(by_hand(page).splitlines(), 1):
             fenced ^= line.startswith("```")
             assert len(line) <= 125 or fenced or line.startswith("|"), f"{page.name}:{number}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_what_is_made_is_made_of_the_code_as_it_is(page: Path) -> None:
+    spec = importlib.util.spec_from_file_location("docs_hooks", DOCS / "hooks.py")
+    assert spec is not None
+    assert spec.loader is not None
+    hooks = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(hooks)
+    text = page.read_text(encoding="utf-8")
+    assert hooks.fill(text) == text, "run: python docs/hooks.py"
+    begun = len(re.findall(r"^<!-- (?:generate|include): ", text, re.MULTILINE))
+    assert len(re.findall(r"^<!-- end -->$", text, re.MULTILINE)) == begun
+    assert by_hand(page).count("\n") == text.count("\n")
 
 
 @pytest.fixture(scope="module")
@@ -191,6 +206,7 @@ def test_the_site_builds(site: Path) -> None:
         text = page.read_text(encoding="utf-8")
         assert "<!-- generate" not in text, page
         assert "<!-- include" not in text, page
+        assert "<!-- end" not in text, page
 
 
 def test_the_site_asks_no_other_server(site: Path) -> None:
