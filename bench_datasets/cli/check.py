@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from bench_datasets.cli import choices
-from bench_datasets.cli.screen import clean, echo, out, remark, working
+from bench_datasets.cli.screen import clean, echo, out, remark, worded, working
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -74,9 +74,8 @@ def _show(console: Console, report: CheckReport) -> None:
     for title, style, groups in (("error", "red", report.errors), ("warning", "yellow", report.warnings)):
         for group in groups:
             name = (f"{title} {group.code}", f"bold {style}")
-            console.print(Text.assemble(name, f" ({group.count:,}): {group.advice}"))
-            lines = [Text.assemble((clean(fault.key), "bold"), f": {clean(fault.text)}") for fault in group.examples]
-            if group.count > len(lines):
-                lines.append(Text(f"and {group.count - len(lines):,} more", style="dim"))
-            for line in lines:
+            console.print(Text.assemble(name, f" ({group.count:,}): {worded(group.advice)}"))
+            for key, text in group.lines():
+                told = clean(worded(text))
+                line = Text.assemble((clean(key), "bold"), f": {told}") if key else Text(told, style="dim")
                 console.print(Padding(line, (0, 0, 0, 4)))

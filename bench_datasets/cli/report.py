@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from bench_datasets.cli import choices
-from bench_datasets.cli.screen import echo, out, working
+from bench_datasets.cli.screen import echo, out, remark, working
 
 
 def report(
@@ -55,6 +55,9 @@ def report(
         )
     if names and len(names) != len(runs):
         raise typer.BadParameter(f"expected {len(runs)}, one a run, got {len(names)}", param_hint="'--name'")
+    if images and not predictions:
+        wanted = "--predictions P" if data is not None else "--data D --predictions P"
+        remark(f"no pictures: add {wanted}{', --predictions once for each run' if len(runs) > 1 else ''}")
     Path(file).parent.mkdir(parents=True, exist_ok=True)
     with working("writing the page"):
         page = write_report(

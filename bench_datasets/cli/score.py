@@ -7,14 +7,17 @@ import errno
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from bench_datasets.benchmarks import get_benchmark
 from bench_datasets.cli import choices
-from bench_datasets.cli.screen import out, progress, working
+from bench_datasets.cli.screen import out, progress, remark, working
 from bench_datasets.faults import BenchError
+
+if TYPE_CHECKING:
+    from bench_datasets.results import Result
 
 
 def score(
@@ -132,6 +135,8 @@ def score(
             )
             with working("summing up"):
                 result = summarize(benchmark, scores, by=sliced, draws=draws, seed=seed, **ranks)
+            if folder is not None:
+                _tell_of_earlier(Path(folder), result)
             files = write_run(scores, result, folder) if folder is not None else ()
     show_run(result, files, as_json=as_json)
 
@@ -184,6 +189,34 @@ def _slices(benchmark: str, by: Sequence[str], *, limited: bool) -> list[str]:
         for column in by:
             choices.one_of(column, names, "--by")
     return [column for column in by if column in names]
+
+
+def _tell_of_earlier(folder: Path, result: Result) -> None:
+    """Say so where a run of other inputs is about to be overwritten."""
+    from bench_datasets.metrics.files import RESULT
+    from bench_datasets.results import Result
+
+    if not (folder / RESULT).is_file():
+        return
+    try:
+        before = Result.load(folder)
+    except BenchError:
+        remark(f"{folder}: a {RESULT} that can't be read is overwritten")
+        return
+
+    def inputs(one: Result) -> dict[str, Any]:
+        return {
+            "benchmark": one.benchmark,
+            "protocol": f"{one.protocol.get('name')}@{one.protocol.get('version')}",
+            "truth": one.dataset.get("content_sha256"),
+            "predictions": one.predictions.get("sha256"),
+        }
+
+    old, new = inputs(before), inputs(result)
+    differ = [name for name in new if old[name] != new[name]]
+    if differ:
+        what = f"{before.benchmark}, {before.protocol.get('name')}, made {before.created}"
+        remark(f"{folder}: an earlier run ({what}) of another {' and '.join(differ)} is overwritten")
 
 
 def _writable(folder: Path) -> None:

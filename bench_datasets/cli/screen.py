@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import re
 import shlex
 import shutil
 import sys
@@ -144,10 +145,32 @@ def last_words(error: BaseException) -> str:
         return f"{found.filename}: {found.strerror}" if found.filename else found.strerror
     text = str(found).strip() or "no message"
     if isinstance(found, BenchError):
+        text = worded(text)
         sourceless = type(found).__name__ in ("SourceNotFoundError", "SourceUnreachableError")
         stop = "" if text.endswith((".", "!", "?")) else "."
         return f"{text}{stop} On the command line: --data with a folder, a URL or sample." if sourceless else text
     return f"{type(found).__name__}: {text} (--debug shows where)"
+
+
+_OPTIONS = (
+    (re.compile(r"\b(missing|format)=(['\"])([\w-]+)\2"), r"--\1 \3"),
+    (re.compile(r"\bon_fault=(['\"])([\w-]+)\1"), r"--on-fault \2"),
+    (re.compile(r"\bformat=(?=\W|$)"), "--format"),
+    (re.compile(r"\bread them as '(\w+)'"), r"`score \1` and `check \1` take them"),
+)
+"""Arguments of Python's functions, and what they are on the command line."""
+
+
+def worded(text: str) -> str:
+    """A message of the package in the command line's own words.
+
+    Example:
+        >>> worded("predict it, or ask for missing='empty'; say which with format='jsonl'")
+        'predict it, or ask for --missing empty; say which with --format jsonl'
+    """
+    for python, option in _OPTIONS:
+        text = python.sub(option, text)
+    return text
 
 
 def program() -> str:

@@ -121,10 +121,15 @@ def publish_results(
         remarks.append(str(error))
     if place is not None:
         entries.headline_of(result)
+    unknown = (
+        "; a table out of `map` doesn't know it: score the predictions' file with `bench-datasets score`, or tell"
+        " summarize provenance={'dataset': {'source': ..., 'split': 'test', 'revision': ..., 'expected': ROWS}}"
+    )
     against = [] if scores_only else entries.objections(result, place)
     if against and not force:
         raise BenchError(
-            f"{folder}: {'; '.join(against)}; nothing is published. --force does so all the same and says so,"
+            f"{folder}: {'; '.join(against)}{unknown if result.partial is None else ''}; nothing is published."
+            " --force does so all the same and says so,"
             " --scores-only leaves the model's repo alone"
         )
     job.published.append(Run(model, job.run, result, str(folder)))

@@ -87,6 +87,11 @@ def _read(value: object, height: int | None, width: int | None) -> tuple[int, in
         return h, w, _compress(runs)
     if isinstance(value, (list, tuple)):
         return _read_polygons(value, height, width)
+    if isinstance(value, np.ndarray):
+        raise MaskError(
+            f"expected a mask as an array of (height, width), found one of {_text(value.shape)}; take its masks one by"
+            " one, bench_datasets.masks.encode_dense(array) each"
+        )
     if value is None:
         raise MaskError("the mask is null")
     raise MaskError(f"expected an RLE {{size, counts}} or a list of polygons, found {_show(value)}")
@@ -149,6 +154,11 @@ def _read_runs(counts: Sequence[Any], height: int, width: int) -> NDArray[np.int
 
 def _read_polygons(value: Sequence[Any], height: int | None, width: int | None) -> tuple[int, int, bytes]:
     """Polygons through pycocotools, once every number is known to be finite and near the image."""
+    if _looks_dense(value, sized=height is not None and width is not None):
+        raise MaskError(
+            f"a list of {len(value)} rows of {len(value[0])} values looks like a dense array; hand over"
+            " bench_datasets.masks.encode_dense(array) in its place"
+        )
     if height is None or width is None:
         raise MaskError("polygons need the image's height and width, and the row has none")
     height, width = _read_size([height, width])
@@ -175,6 +185,18 @@ def _read_polygons(value: Sequence[Any], height: int | None, width: int | None) 
         raise MaskError(f"the polygons' borders are too long: {steps:,.0f} steps, at most {MAX_BORDER:,} are drawn")
     merged = coco.merge(coco.frPyObjects(polygons, height, width))
     return height, width, bytes(merged["counts"])
+
+
+def _looks_dense(value: Sequence[Any], *, sized: bool) -> bool:
+    """Whether a list is a dense mask's rows: of booleans, or (where no polygon can be read) of zeros and ones."""
+    first = value[0] if value else None
+    if not isinstance(first, (list, tuple, np.ndarray)) or not len(first):
+        return False
+    if not all(isinstance(row, (list, tuple, np.ndarray)) and len(row) == len(first) for row in value):
+        return False
+    if all(isinstance(item, (bool, np.bool_)) for item in first):
+        return True
+    return not sized and len(value) > 1 and all(_is_int(item) and item in (0, 1) for item in first)
 
 
 def _border(polygon: NDArray[np.float64]) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import json
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -35,6 +36,16 @@ class FaultGroup:
     examples: tuple[Fault, ...]
     advice: str
 
+    def lines(self) -> list[tuple[str, str]]:
+        """The examples as (key, text), what all of them say alike at their end told once, under an empty key."""
+        texts = [fault.text for fault in self.examples]
+        ends = [found.start() for found in re.finditer(r"; | \(none of ", texts[0])] if len(texts) > 1 else []
+        end = next((texts[0][at:] for at in ends if all(text.endswith(texts[0][at:]) for text in texts)), "")
+        found = [(fault.key, fault.text[: len(fault.text) - len(end)]) for fault in self.examples]
+        if self.count > len(found):
+            found.append(("", f"and {self.count - len(found):,} more"))
+        return [*found, ("", end.removeprefix("; ").strip())] if end else found
+
 
 @dataclass(frozen=True)
 class CheckReport:
@@ -65,9 +76,7 @@ class CheckReport:
         for title, groups in (("error", self.errors), ("warning", self.warnings)):
             for group in groups:
                 lines.append(f"{title} {group.code}: {group.count:,} ({group.advice})")
-                lines += [f"    {fault.key}: {fault.text}" for fault in group.examples]
-                if group.count > len(group.examples):
-                    lines.append(f"    and {group.count - len(group.examples):,} more")
+                lines += [f"    {key}: {text}" if key else f"    {text}" for key, text in group.lines()]
         return "\n".join(lines)
 
     def to_json(self) -> str:

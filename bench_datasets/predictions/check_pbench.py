@@ -88,11 +88,16 @@ def _check_batch(
     warnings: Collector,
 ) -> int:
     """Look at one batch of predictions, of which the first is number `first`; gives its number of masks."""
+    true = row_of[first : first + len(batch)]
+
+    def called(row: int) -> str:
+        return truth.keys[true[row]] if truth is not None and true[row] >= 0 else names.show(first + row)
+
     faulty = pc.list_value_length(batch.column("pred_faults")).to_numpy(zero_copy_only=False) > 0
     for row in np.flatnonzero(faulty).tolist():
         for fault in batch.column("pred_faults")[row].as_py():
             if truth is None or fault["code"] != "unknown_row":  # pairing has told that
-                errors.add(fault["code"], names.show(first + row), fault["text"])
+                errors.add(fault["code"], called(row), fault["text"])
     offsets = list_offsets(batch.column("pred_masks"))
     counts = np.diff(offsets)
     values = list_values(batch.column("pred_masks"))
@@ -102,11 +107,9 @@ def _check_batch(
     owner = np.repeat(np.arange(len(counts)), counts)[sound]
     place = sound - offsets[:-1][owner]
     column = MaskColumn.from_arrow(values)
-    true = row_of[first + np.arange(len(counts))]
 
     def warn(code: str, row: int, text: str) -> None:
-        key = truth.keys[true[row]] if truth is not None and true[row] >= 0 else names.show(first + row)
-        warnings.add(code, key, text)
+        warnings.add(code, called(row), text)
 
     for row in np.flatnonzero(counts == 0).tolist():
         warn("no_masks", row, "no masks")

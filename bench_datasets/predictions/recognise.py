@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from bench_datasets.faults import BenchError
 from bench_datasets.predictions.belonging import refuse_other_benchmark, wrong_benchmark
 from bench_datasets.predictions.location import Location
@@ -34,6 +36,13 @@ _KINDS = {
 _VIDEOS = {"research": "masks.txt", "panoptic": "panoptic.json", "davis": "tubes.json"}
 """The file by which a folder of videos is known, by format."""
 
+_SHARD = re.compile(r"\w+-\d{5}-of-\d{5}\.parquet")
+"""A file of a dataset as the Hub holds it."""
+
+_TRUTH = "name what the model wrote"
+_LOOKED_AT = 20
+"""Most files of a folder whose first records are looked at."""
+
 _PICKLED = (b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05")
 
 
@@ -65,6 +74,9 @@ def _folder(location: Location, benchmark: str) -> str:
     found = videos or [kind for kind, endings in kinds.items() if any(file.endswith(endings) for file in files)]
     if not found and any(file.endswith((".json", ".json.gz")) for file in files):
         found = ["jsonl"]
+    _refuse_truth(location, inside)
+    if found == ["jsonl"]:
+        _refuse_mixture(location, benchmark)
     if len(found) == 1:
         return found[0]
     if found:
@@ -78,7 +90,69 @@ def _folder(location: Location, benchmark: str) -> str:
     )
 
 
+def _refuse_truth(location: Location, inside: list[tuple[str, Location, bool]]) -> None:
+    """Stop at a folder that holds the truth.
+
+    Raises:
+        BenchError: it does; the message names the file by which it is known.
+    """
+    for relative, file, is_folder in inside:
+        name = file.name.lower()
+        truth = not is_folder and (
+            name == "pvsg.json"
+            or (_SHARD.fullmatch(name) is not None and {"expression", "masks"} <= _columns(file))
+            or (name.endswith(".jsonl") and "/" not in relative and {"candidates", "expressions"} <= _fields(file))
+        )
+        if truth:
+            raise BenchError(f"{location.shown}: expected predictions, this is the truth ({relative}); {_TRUTH}")
+
+
+def _columns(file: Location) -> set[str]:
+    """The columns of a Parquet file without predictions; none of a broken one."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        with file.open() as stream:
+            names = set(pq.ParquetFile(stream).schema_arrow.names)
+    except (pa.ArrowException, OSError, ValueError):
+        return set()
+    return set() if any(name.startswith("pred_") for name in names) else names
+
+
+def _fields(file: Location) -> set[str]:
+    """The fields of a file's first record; none of a broken one."""
+    try:
+        return set(first_record(file) or ())
+    except BenchError:  # its reader says what is wrong
+        return set()
+
+
+def _refuse_mixture(location: Location, benchmark: str) -> None:
+    """Stop at a folder that holds files of several benchmarks.
+
+    Raises:
+        BenchError: it does; the message names the file that fits.
+    """
+    fits, others = [], []
+    for file in location.files(*_KINDS["jsonl"])[:_LOOKED_AT]:
+        fields = _fields(file)
+        try:
+            refuse_other_benchmark(fields, file.shown, benchmark)
+        except BenchError:
+            others.append(file.shown)
+        else:
+            fits += [file.shown] if fields else []
+    if fits and others:
+        raise BenchError(
+            f"{location.shown}: expected files of {benchmark} alone, found {others[0]} beside them; give"
+            f" {' or '.join(fits[:3])} itself"
+        )
+
+
 def _file(location: Location, benchmark: str) -> str:
+    if location.name == "pvsg.json":
+        raise BenchError(f"{location.shown}: expected predictions, this is the truth; {_TRUTH}")
     start = location.read(512)
     if not start:
         found = "an empty file; did the run write its predictions?"

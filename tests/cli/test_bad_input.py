@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -226,3 +227,36 @@ def test_absent_predictions_of_the_sample(run: Callable[..., Any], benchmark: st
     assert run(command, benchmark, "--data", "sample", "--predictions", named).exit_code == 0
     done = run(command, benchmark, "--data", "elsewhere", "--predictions", "absent.jsonl")
     assert "are in" not in done.stderr
+
+
+def test_messages_name_options(run: Callable[..., Any], tmp_path: Path) -> None:
+    lines = Path(pbench_sample_predictions("careful")).read_text().splitlines(keepends=True)
+    (tmp_path / "some").mkdir()
+    (tmp_path / "some" / "out.jsonl").write_text("".join(lines[:20]))
+    options = ["--data", "sample", "--predictions", tmp_path / "some"]
+    done = run("score", "pbench", *options)
+    assert "--missing empty" in done.stderr
+    done = run("check", "pbench", *options)
+    assert "--missing empty" in " ".join(done.stdout.split())
+    assert done.stdout.count("write a line with no masks where the model") == 1
+    (tmp_path / "some" / "a.npz").touch()
+    assert "say which with --format jsonl" in run("score", "pbench", *options).stderr
+    done = run("score", "instancebench", "--data", "sample", "--predictions", tmp_path / "some" / "out.jsonl")
+    assert "`score pbench` and `check pbench` take them" in done.stderr
+    (tmp_path / "pictures").mkdir()
+    done = run("info", "instancebench", "--data", tmp_path / "pictures")
+    assert re.search(r"[.!?] On the command line: --data", done.stderr)
+
+
+def test_an_earlier_run_of_other_inputs(run: Callable[..., Any], tmp_path: Path) -> None:
+    def score(model: str, *more: str) -> str:
+        options = ["--data", "sample", "--predictions", pbench_sample_predictions(model), "--draws", 0]
+        done = run("score", "pbench", *options, "--out", tmp_path / "run", *more)
+        assert done.exit_code == 0, done.stderr
+        return "".join(line for line in done.stderr.splitlines() if "earlier" in line)
+
+    assert score("careful") == ""
+    assert score("careful") == ""
+    assert "an earlier run (pbench, released, made " in score("hasty")
+    assert "of another protocol is overwritten" in score("hasty", "--protocol", "card")
+    assert "of another protocol and predictions is overwritten" in score("careful")

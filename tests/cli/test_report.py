@@ -33,6 +33,7 @@ def test_a_page_and_a_plot(run: Callable[..., Any], runs: Path, tmp_path: Path) 
     )  # fmt: skip
     assert done.exit_code == 0, done.stderr
     assert json.loads(done.stdout) == {"written": [str(page), str(plot)], "bytes": page.stat().st_size}
+    assert done.stderr == ""
     text = page.read_text(encoding="utf-8")
     assert "bench-datasets report " in text
     assert "--name &#39;Model A&#39;" in text
@@ -43,6 +44,7 @@ def test_a_comparison(run: Callable[..., Any], runs: Path, tmp_path: Path) -> No
     done = run("report", runs / "careful", runs / "hasty", "--out", tmp_path / "two.html", "--draws", 100)
     assert done.exit_code == 0, done.stderr
     assert done.stdout == f"wrote {tmp_path / 'two.html'}\n"
+    assert done.stderr == "no pictures: add --data D --predictions P, --predictions once for each run\n"
     assert "careful is better by average" in (tmp_path / "two.html").read_text(encoding="utf-8")
 
 

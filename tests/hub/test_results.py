@@ -200,7 +200,9 @@ def test_another_run_is_not_overwritten(hub: Any, model: str, copy: dict[str, An
 def test_partial_runs(hub: Any, model: str, copy: dict[str, Any], runs: Runs) -> None:
     folder = runs(**copy, rows={"scored": 35, "expected": 6338})
     assert "partial run: 35 of 6,338 rows" in refused(folder)
-    assert "was not recorded" in refused(runs(**copy, rows={"scored": 35, "expected": None}))
+    text = refused(runs(**copy, rows={"scored": 35, "expected": None}))
+    assert "was not recorded; a table out of `map` doesn't know it: score the predictions' file" in text
+    assert "'expected': ROWS" in text
     assert not hub.api().repo_exists(REPO, repo_type="dataset")
     publish(folder, force=True, direct=True)
     (entry,) = entries(hub)

@@ -87,3 +87,16 @@ def test_what_is_no_mask_is_not_encoded() -> None:
     for value in (np.zeros((2, 2)), np.zeros(4, bool), np.zeros((0, 3), bool), np.zeros((1, 2, 3), bool), "text"):
         with pytest.raises(MaskError, match="expected"):
             encode_dense(value)
+
+
+def test_dense_arrays_as_lists_are_called_so() -> None:
+    dense = np.eye(5, 7, dtype=bool)
+    for value in (dense.tolist(), list(dense), dense.astype(int).tolist()):
+        with pytest.raises(MaskError, match=r"5 rows of 7 values looks like a dense array; .*encode_dense"):
+            parse_mask(value)
+    with pytest.raises(MaskError, match="looks like a dense array"):
+        parse_mask(dense.tolist(), height=5, width=7)
+    with pytest.raises(MaskError, match=r"\(height, width\), found one of \(1, 5, 7\)"):
+        parse_mask(dense[None])
+    masks, wrong = parse_masks([[[0, 0, 1, 0, 1, 1]], [[0, 0, 4, 0, 4, 4], [1, 0, 0, 1, 1, 1]]], height=5, width=7)
+    assert (len(masks), wrong) == (2, {})

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import bench_datasets as bd
@@ -52,3 +53,10 @@ def test_what_is_refused(tmp_path: Path) -> None:
         bd.answer_features("pbench", truth.features, "scores")
     with pytest.raises(bd.BenchError, match="expected the score table as a Dataset, got IterableDataset"):
         bd.write_run(truth.to_iterable_dataset(), None, tmp_path)  # type: ignore[arg-type]
+
+
+def test_dense_arrays_out_of_map() -> None:
+    truth = open_truth("pbench", "sample").select(range(2))
+    answered = truth.map(lambda _: {"pred_masks": [np.eye(4, dtype=bool)]})
+    with pytest.raises(bd.BenchError, match=r"looks like a dense array.*encode_dense"):
+        bd.map_score(answered, "pbench")

@@ -12,8 +12,8 @@ from datasets import ClassLabel, Dataset, Features, Value, concatenate_datasets,
 
 import bench_datasets  # noqa: F401  (registers the builder)
 from bench_datasets.benchmarks import PBENCH_LEVELS
-from bench_datasets.faults import BenchError
-from bench_datasets.predictions import CheckReport, check, read_predictions
+from bench_datasets.faults import BenchError, Fault
+from bench_datasets.predictions import CheckReport, FaultGroup, check, read_predictions
 from bench_datasets.predictions.rows import FEATURES
 
 from .dense_masks import encode
@@ -96,7 +96,7 @@ def test_everything_at_once(tmp_path: Path) -> None:
         "score_range": 1,
     }
     told = {group.code: group.examples for group in (*found.errors, *found.warnings)}
-    assert [fault.key for fault in told["malformed_mask"]] == ["1", "1"]
+    assert [fault.key for fault in told["malformed_mask"]] == ["level_1/1", "level_1/1"]
     assert told["malformed_mask"][0].text.startswith("mask 1: ")
     assert told["missing_prediction"][0].key == "level_1/6"
     assert told["resized"][0].key == "level_1/2"
@@ -181,3 +181,21 @@ def test_the_builders_truth(shared: Path) -> None:
     found = check("pbench", shared / "data/predictions_a/pbench.jsonl", whole)
     assert (found.ok, found.rows) == (True, len(whole))
     assert all(fault.key in whole["key"][:] for group in found.warnings for fault in group.examples)
+
+
+def test_what_is_said_alike_is_said_once() -> None:
+    group = FaultGroup(
+        "missing_prediction", 3, (Fault("m", "a", "none; write one"), Fault("m", "b", "no line; write one")), "advice"
+    )
+    assert group.lines() == [("a", "none"), ("b", "no line"), ("", "and 1 more"), ("", "write one")]
+    alone = FaultGroup("m", 1, (Fault("m", "a", "none; write one"),), "advice")
+    assert alone.lines() == [("a", "none; write one")]
+    assert str(CheckReport("pbench", 1, 0, (group,))).count("write one") == 1
+
+
+def test_rows_are_called_by_key_where_the_truth_is_known() -> None:
+    wrong = Dataset.from_list([{"id": i, "masks": ["x"]} for i in (1, 2)])
+    (group,) = check("pbench", wrong, truth(1, 2)).errors
+    assert group.code == "malformed_mask"
+    assert [fault.key for fault in group.examples] == ["level_1/1", "level_1/2"]
+    assert check("pbench", wrong).errors[0].examples[0].key == "1"
