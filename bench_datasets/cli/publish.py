@@ -11,8 +11,16 @@ import typer
 
 from bench_datasets.cli import choices
 from bench_datasets.cli.once import Once
-from bench_datasets.cli.publish_dataset import DryRun, Private, Yes, publish_dataset, publish_metrics, tell
-from bench_datasets.cli.screen import echo, out, remark
+from bench_datasets.cli.publish_dataset import (
+    DryRun,
+    Private,
+    Yes,
+    publish_dataset,
+    publish_metrics,
+    refuse_unseen,
+    tell,
+)
+from bench_datasets.cli.screen import echo, out, remark, waits
 
 if TYPE_CHECKING:
     from bench_datasets.hub.results import Published
@@ -61,20 +69,21 @@ def publish_results(
     """
     from bench_datasets.hub.results import publish_results as publish
 
-    done = publish(
-        folder,
-        model=model,
-        repo=repo,
-        run=run,
-        dataset=dataset,
-        direct=direct,
-        overwrite=overwrite,
-        force=force,
-        scores_only=scores_only,
-        private=private,
-        dry_run=dry_run,
-        confirm=lambda text: _agreed(text, yes),
-    )
+    with waits():
+        done = publish(
+            folder,
+            model=model,
+            repo=repo,
+            run=run,
+            dataset=dataset,
+            direct=direct,
+            overwrite=overwrite,
+            force=force,
+            scores_only=scores_only,
+            private=private,
+            dry_run=dry_run,
+            confirm=lambda text: _agreed(text, yes),
+        )
     _tell(done, as_json, dry_run)
 
 
@@ -93,6 +102,7 @@ def _tell(done: Published, as_json: bool, dry_run: bool) -> None:
     """Say what was done, or would be."""
     if as_json:
         echo(json.dumps({"dry_run": dry_run, **dataclasses.asdict(done)}, indent=1, ensure_ascii=False))
+        refuse_unseen([one for one in (done.results, done.model) if one is not None])
         return
     for line in done.remarks:
         remark(line)

@@ -12,7 +12,7 @@ import typer
 
 from bench_datasets.benchmarks import BENCHMARKS, get_benchmark
 from bench_datasets.cli import choices
-from bench_datasets.cli.screen import echo, out, remark, working
+from bench_datasets.cli.screen import echo, out, remark, waits, working
 from bench_datasets.faults import BenchError
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def publish_dataset(
         raise typer.BadParameter(text, param_hint="'--labels-only'")
     if with_images and not dry_run:
         _ask(_warning(benchmark, repo, data), yes)
-    with working("building and sending the dataset" if not dry_run else "building the dataset"):
+    with waits(), working("building and sending the dataset" if not dry_run else "building the dataset"):
         done = publish(
             benchmark,
             repo,
@@ -90,7 +90,7 @@ def publish_metrics(
     """
     from bench_datasets.hub.metrics import publish_metrics as publish
 
-    with working("sending the metrics" if not dry_run else "looking what is there"):
+    with waits(), working("sending the metrics" if not dry_run else "looking what is there"):
         done = publish(benchmarks or (), org=org, private=private, dry_run=dry_run)
     tell(done, as_json)
 
@@ -127,6 +127,7 @@ def tell(done: Sequence[CommitResult | Plan], as_json: bool) -> None:
     if as_json:
         found = [{"dry_run": _is_plan(one), **dataclasses.asdict(one)} for one in done]
         echo(json.dumps(found[0] if len(found) == 1 else found, indent=2, ensure_ascii=False))
+        refuse_unseen(done)
         return
     from rich.text import Text
 
@@ -141,6 +142,18 @@ def tell(done: Sequence[CommitResult | Plan], as_json: bool) -> None:
         what = f"{len(result.paths)} files" if result.paths else "nothing new: all of it is there"
         console.print(Text(f"{result.repo_type} {result.repo_id}: {what}"), soft_wrap=True)
         console.print(Text(result.url, style="dim"), soft_wrap=True)
+    refuse_unseen(done)
+
+
+def refuse_unseen(done: Sequence[CommitResult | Plan]) -> None:
+    """End as a failure where a plan was shown that could not be compared with what is there.
+
+    Raises:
+        BenchError: it could not; the message says why.
+    """
+    unseen = next((reason for one in done if (reason := getattr(one, "unseen", ""))), None)
+    if unseen is not None:
+        raise BenchError(f"could not compare with the Hub: {unseen}")
 
 
 def _is_plan(one: CommitResult | Plan) -> bool:

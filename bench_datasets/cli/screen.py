@@ -88,6 +88,13 @@ def progress() -> Iterator[None]:
         yield from _progress_bars()
 
 
+@contextlib.contextmanager
+def waits() -> Iterator[None]:
+    """Say on stderr, a line each, what the Hub is waited for."""
+    with _log_on_stderr("bench_datasets.hub"):
+        yield
+
+
 def _progress_bars() -> Iterator[None]:
     import datasets
 

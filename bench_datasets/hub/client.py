@@ -20,6 +20,14 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+_log = logging.getLogger("bench_datasets.hub")
+"""Told what is waited for; the command line shows it."""
+
+
+class UnreachableError(BenchError):
+    """The Hub gave no answer, or may not be asked."""
+
+
 ATTEMPTS = 5
 """How often a request that failed on the way is made in all."""
 
@@ -149,7 +157,23 @@ def explain(error: BaseException, repo: str, kind: str, api: HfApi) -> BenchErro
     if isinstance(error, BenchError):
         return error
     line = " ".join(_words(_root(error), repo, kind, api).split())
-    return BenchError(scrub(line, api.token))
+    away = offline(error) or unreachable(error)
+    return (UnreachableError if away else BenchError)(scrub(line, api.token))
+
+
+def wait_for(error: BaseException, seconds: float, api: HfApi) -> None:
+    """Wait before the same is tried again, and say so.
+
+    Args:
+        error: what went wrong.
+        seconds: how long.
+        api: the client that is used.
+    """
+    status = status_of(error)
+    what = "can't be reached" if status is None else f"answers with {status}"
+    if seconds >= 0.5:
+        _log.info("%s %s; trying again in %.0f s", api.endpoint, what, seconds)
+    time.sleep(seconds)
 
 
 def _words(error: BaseException, repo: str, kind: str, api: HfApi) -> str:
@@ -281,7 +305,8 @@ def trying(work: Callable[[], T], repo: str, kind: str, api: HfApi) -> T:
                 wait = seconds_to_wait(error, attempt)
                 if wait is None:
                     raise explain(error, repo, kind, api) from None
-            time.sleep(wait)
+                again = error
+            wait_for(again, wait, api)
 
 
 class _Quiet:

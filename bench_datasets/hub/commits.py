@@ -56,6 +56,7 @@ class Plan:
         message: of the commit.
         create_pr: whether it would be proposed as a pull request.
         changes: by path; empty where all is there already.
+        unseen: why what is there could not be looked at: all of it then counts as new. Empty where it could.
     """
 
     repo_id: str
@@ -64,9 +65,11 @@ class Plan:
     message: str
     create_pr: bool
     changes: list[Change] = field(default_factory=list)
+    unseen: str = ""
 
     def __str__(self) -> str:
-        how = "pull request to" if self.create_pr else "commit to" if self.parent else "new"
+        how = "pull request to" if self.create_pr else "commit to" if self.parent else "for" if self.unseen else "new"
+        how = f"not compared with what is there, {how}" if self.unseen else how
         lines = [f"{how} {self.repo_type} {self.repo_id}: {self.message}"]
         for change in self.changes:
             lines.append(f"  {change.action} {change.path} ({change.size:,} bytes)")
@@ -117,6 +120,7 @@ def commit(
     delete: Iterable[str] = (),
     parent: str | None = None,
     dry_run: bool = False,
+    unseen: str = "",
 ) -> CommitResult | Plan:
     """Make a repo hold these files, in one commit that is there in full or not at all.
 
@@ -140,7 +144,8 @@ def commit(
         space_sdk: what runs in a Space that is made.
         delete: paths to delete, a folder's ends in `/`; what is not there is as wanted.
         parent: the commit that must be the repo's last; by default whichever is.
-        dry_run: write nothing and give the plan.
+        dry_run: write nothing and give the plan; where the Hub can't be reached, one that was compared with nothing.
+        unseen: of a dry run: why the Hub is known to be out of reach, so that it is not asked again.
 
     Returns:
         What was done, or for a dry run the plan.
@@ -151,6 +156,8 @@ def commit(
     work = _Work(client.check_name(repo_id, "repo"), repo_type, files, message, description, create, create_pr, private)
     work.delete, work.parent, api = tuple(delete), parent, client.connect(token)
     work.beside, work.space_sdk = beside, space_sdk
+    if dry_run and unseen:
+        return work.plan(api, unseen)
     conflicts = failures = 0
     with client.quietly():
         while True:
@@ -169,8 +176,12 @@ def commit(
                     failures += 1
                     wait = client.seconds_to_wait(error, failures)
                 if wait is None:
-                    raise client.explain(error, repo_id, repo_type, api) from None
-            time.sleep(wait)
+                    told = client.explain(error, repo_id, repo_type, api)
+                    if dry_run and isinstance(told, client.UnreachableError):
+                        return work.plan(api, str(told))
+                    raise told from None
+                again = error
+            client.wait_for(again, wait, api)
 
 
 @dataclass
@@ -246,12 +257,13 @@ class _Work:
             return self.result(api, str(head.sha), (), number)
         return self.result(api, done.oid, (*wanted, *gone), number if number is not None else done.pr_num)
 
-    def plan(self, api: HfApi) -> Plan:
-        head, _ = self.look(api)
+    def plan(self, api: HfApi, unseen: str = "") -> Plan:
+        """What would be done; over nothing, where the Hub can't be seen."""
+        head = Head(api, self.repo_id, self.repo_type, None) if unseen else self.look(api)[0]
         wanted, gone = self.compare(head)
         changes = [_change(head, path, content) for path, content in wanted.items()]
         changes += [Change(path, "delete", 0) for path in gone]
-        return Plan(self.repo_id, self.repo_type, head.sha, self.message, self.create_pr, changes)
+        return Plan(self.repo_id, self.repo_type, head.sha, self.message, self.create_pr, changes, unseen)
 
     def look(self, api: HfApi) -> tuple[Head, int | None]:
         """The repo as it is, and the number of the pull request that this work goes on with."""

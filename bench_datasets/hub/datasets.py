@@ -16,9 +16,10 @@ from datasets import Dataset, Features
 from bench_datasets.benchmarks import get_benchmark
 from bench_datasets.faults import BenchError
 from bench_datasets.hub import cards
-from bench_datasets.hub.client import check_name, connect
+from bench_datasets.hub.client import UnreachableError, check_name
 from bench_datasets.hub.columns import describe
 from bench_datasets.hub.commits import CommitResult, Content, Plan, commit
+from bench_datasets.hub.heads import look
 from bench_datasets.hub.preview import ANY, FEATURES, Preview, make_preview
 from bench_datasets.hub.shards import Shard, read_shards, write_shards
 from bench_datasets.hub.tallies import COUNTED, COUNTED_ELSEWHERE, count
@@ -96,6 +97,14 @@ def publish_dataset(
         truth = open_source(benchmark, data, with_images=with_images, labels_only=labels_only)
         built = build_dataset(truth, repo, Path(folder), **sizes)
         title = get_benchmark(benchmark).title
+        unseen = ""
+        stale: list[str] = []
+        try:
+            stale = _stale(repo, built.files, token)
+        except UnreachableError as error:
+            if not dry_run:
+                raise
+            unseen = str(error)
         return commit(
             repo,
             "dataset",
@@ -105,8 +114,9 @@ def publish_dataset(
             create=True,
             private=private,
             beside=True,
-            delete=_stale(repo, built.files, token),
+            delete=stale,
             dry_run=dry_run,
+            unseen=unseen,
         )
 
 
@@ -277,11 +287,15 @@ def _hash(
 
 
 def _stale(repo: str, files: Mapping[str, Content], token: str | None) -> list[str]:
-    """Shards of an earlier publication that this one has no more."""
-    from huggingface_hub.errors import HfHubHTTPError
+    """Shards of an earlier publication that this one has no more.
 
+    Raises:
+        UnreachableError: the Hub gives no answer.
+    """
     try:
-        there = connect(token).list_repo_files(repo, repo_type="dataset")
-    except (HfHubHTTPError, OSError, ValueError):
+        there = look(repo, token=token).files
+    except UnreachableError:
+        raise
+    except BenchError:
         return []  # there is none yet; what else may be wrong, the commit says
     return [path for path in there if _SHARD.match(path) and path not in files]

@@ -104,6 +104,7 @@ def publish_metrics(
                 beside=True,
                 space_sdk="static",
                 dry_run=dry_run,
+                unseen=next((reason for one in found if (reason := getattr(one, "unseen", ""))), ""),
             )
         )
     return found

@@ -112,13 +112,18 @@ def publish_results(
     scores, result = open_run(folder)
     job = _Job(scores, result, model, repo, run_name(result, run), overwrite, [])
     remarks: list[str] = []
-    place = None
+    place, unseen = None, ""
     try:
         place = None if scores_only else entries.place_of(result, dataset, token=token)
     except entries.NoPlaceError as error:
         if dataset is not None:
             raise BenchError(f"--dataset: {error}") from None
         remarks.append(str(error))
+    except client.UnreachableError as error:
+        if not dry_run:
+            raise
+        unseen = str(error)
+        remarks.append("the entry for a leaderboard of the Hub is left out: where it belongs stands there")
     if place is not None:
         entries.headline_of(result)
     unknown = (
@@ -137,11 +142,15 @@ def publish_results(
     title = f"Add {get_benchmark(result.benchmark).title} results, protocol {result.protocol['name']}"
     words = f"Scores and everything that belongs to the numbers: {job.url}"
     # Refusals of the model's repo come before anything is written.
-    proposal = (
-        None
-        if scores_only
-        else commit(model, "model", change, title, create_pr=not direct, description=words, token=token, dry_run=True)
-    )
+    proposal: CommitResult | Plan | None = None
+    if not scores_only:
+        proposal = commit(
+            model, "model", change, title, create_pr=not direct, description=words, token=token, dry_run=True,
+            unseen=unseen if dry_run else "",
+        )  # fmt: skip
+        unseen = getattr(proposal, "unseen", "")
+        if unseen and not dry_run:
+            raise client.UnreachableError(unseen)
     if not dry_run:
         _ask(job, private, confirm, token)
     done = commit(
@@ -153,11 +162,13 @@ def publish_results(
         create=True,
         private=private,
         dry_run=dry_run,
+        unseen=unseen,
     )
     if proposal is not None:
         proposal = commit(
-            model, "model", change, title, create_pr=not direct, description=words, token=token, dry_run=dry_run
-        )
+            model, "model", change, title, create_pr=not direct, description=words, token=token, dry_run=dry_run,
+            unseen=unseen,
+        )  # fmt: skip
     return Published(done, proposal, remarks)
 
 

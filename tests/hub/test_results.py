@@ -182,6 +182,31 @@ def test_a_dry_run_writes_nothing(hub: Any, model: str, copy: dict[str, Any], ru
     assert list(hub.api().get_repo_discussions(MODEL)) == []
 
 
+def test_a_dry_run_without_the_hub(hub: Any, model: str, runs: Runs, patient: list[float]) -> None:
+    hub.kill()
+    folder = str(runs())
+    for command in (
+        ["publish", "results", folder, "--model", MODEL, "--repo", REPO],
+        ["publish", "metrics", "pbench", "--org", "acme"],
+        ["publish", "dataset", "pbench", "--data", "sample", "--repo", SAMPLE],
+    ):
+        patient.clear()
+        done = CliRunner().invoke(app, [*command, "--dry-run"])
+        assert done.exit_code == 1
+        assert "not compared with what is there" in done.stdout
+        assert "  add README.md (" in done.stdout
+        *waited, last = done.stderr.splitlines()
+        assert last.startswith(f"error: could not compare with the Hub: {hub.endpoint}: can't be reached")
+        assert sum("can't be reached; trying again in" in line for line in waited) == len(patient) == 4
+    found = CliRunner().invoke(
+        app, ["publish", "results", folder, "--model", MODEL, "--repo", REPO, "--dry-run", "--json"]
+    )
+    assert found.exit_code == 1
+    plans = json.loads(found.stdout)
+    assert "can't be reached" in plans["results"]["unseen"]
+    assert "can't be reached" in refused(Path(folder))
+
+
 def test_another_run_is_not_overwritten(hub: Any, model: str, copy: dict[str, Any], runs: Runs) -> None:
     publish(runs(**copy), direct=True)
     other = runs("hasty", **copy)
