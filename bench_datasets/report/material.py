@@ -16,6 +16,9 @@ from bench_datasets.metrics.planning import Plan, UnitScorer, make_plan
 from bench_datasets.predictions import read_predictions
 from bench_datasets.report.runs import Run
 
+HELD = 32
+"""Rows, about, that are scored again before a page is made, to see that truth and predictions are the run's."""
+
 
 class Material:
     """What a report can show beyond numbers.
@@ -40,13 +43,29 @@ class Material:
         self.benchmark = runs[0].result.benchmark
         self.data, self.split, self.images = data, split, images
         self.truth = open_truth(self.benchmark, data, split=split)
+        self.keys = [str(key) for key in self.truth["key"]]
+        self.row_of = {key: i for i, key in enumerate(self.keys)}
+        self.verified: set[tuple[int, str]] = set()
+        for run in runs:
+            absent = sorted({str(key) for key in run.table["key"].to_pylist()} - self.row_of.keys())
+            if absent:
+                raise self._other_rows(run, f"{len(absent)} of its rows, such as {absent[0]}, are not there")
         # Where the truth stood in for tubes or relations, the model's own masks are not what was scored.
         oracle = any("oracle" in run.table.column_names and any(run.table["oracle"].to_pylist()) for run in runs)
         given = [] if oracle else list(predictions)
         self.plans = [self._plan(run, place) for run, place in zip(runs, given, strict=False)]
-        self.keys = [str(key) for key in self.truth["key"]]
-        self.row_of = {key: i for i, key in enumerate(self.keys)}
-        self.verified: set[tuple[int, str]] = set()
+        for i, _ in enumerate(self.plans):
+            # Rows of one key may still be others: some are scored again before anything is made of them.
+            held = sorted(set(runs[i].table["key"].to_pylist()))
+            self.verify(runs[i], i, held[:: max(1, len(held) // HELD)])
+
+    def _other_rows(self, run: Run, what: str) -> BenchError:
+        """The error that the truth is not the run's, in a sentence."""
+        source = run.result.dataset.get("source") or "rows from a place that was not recorded"
+        data = f"on {self.data}" if self.data is not None else "on the benchmark's own source"
+        return BenchError(
+            f"report: {run.name} was scored on {source}, not {data}: {what}; name the data of its scores (--data)"
+        )
 
     def _plan(self, run: Run, place: str) -> Plan:
         settings = run.result.settings
@@ -93,6 +112,8 @@ class Material:
                 differ = [
                     c for c in row if c in stored and c not in ("cluster", "faults") and not _same(row[c], stored[c])
                 ]
+                if "row_sha256" in differ:
+                    raise self._other_rows(run, f"{row['key']} is another row there")
                 if differ:
                     raise BenchError(
                         f"{row['key']}: scored again, {', '.join(differ[:3])} of {run.name} comes out otherwise; name"

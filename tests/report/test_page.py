@@ -178,10 +178,14 @@ def test_predictions_of_another_run_are_refused(make_runs: Callable[..., Runs], 
 
 
 def test_truth_that_differs_is_refused(hostile: Hostile, make_runs: Callable[..., Runs], tmp_path: Path) -> None:
-    other = Hostile(tmp_path / "other", ["other words"])
-    with pytest.raises(bd.BenchError, match="scored again, row_sha256"):
-        write_report([hostile.place], tmp_path / "x.html", data=str(other.data),
-                     predictions=[str(hostile.predictions)])  # fmt: skip
+    few = Hostile(tmp_path / "few", ["other words"])
+    other = Hostile(tmp_path / "other", ["other words"] * len(hostile.texts))
+    for data, said in ((few.data, "2 of its rows, such as level_0/6, are not"), (other.data, "is another row")):
+        with pytest.raises(bd.BenchError, match="scored on") as found:
+            write_report([hostile.place], tmp_path / "x.html", data=str(data), predictions=[str(hostile.predictions)])
+        assert f"run was scored on {hostile.data}, not on {data}: " in str(found.value)
+        assert f"{said} there; name the data of its scores (--data)" in str(found.value)
+    assert not (tmp_path / "x.html").exists()
     with pytest.raises(bd.BenchError, match=r"rows that .* lacks"):
         open_runs([hostile.place, make_runs("pbench", "careful", "hasty").places["careful"]])
     with pytest.raises(bd.BenchError, match="runs of one benchmark, got instancebench, pbench"):
