@@ -55,7 +55,8 @@ class Result:
         dataset: `source`, `split`, `revision`, `rows` (`scored`, `expected`), `content_sha256`.
         predictions: `sha256`, `rows`, `missing`; `None` where the run did not record them.
         settings: `missing`, `on_fault`, `k`, `boundary`, `thresholds`.
-        statistics: `seed`, `draws`, `unit` (what is resampled: row or image).
+        statistics: `seed`, `draws`, `unit` (what is resampled: row, image, tces or video), `clusters` (how many;
+            files of older versions lack it).
         metrics: numbers by key.
         slices: the same numbers over parts of the rows.
         faults: by code, `count` and `examples` (keys).

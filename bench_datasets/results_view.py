@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bench_datasets.benchmarks import BENCHMARKS
 from bench_datasets.faults import BenchError
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 COUNTS = frozenset({"il_tp", "il_tn", "il_fp", "il_fn"})
 FEW = 30
 """Fewer cases than that make an interval that is to be taken with care."""
+
+UNITS_NEEDED = 10
+"""Fewer resampled units than that make an interval that means little."""
 
 MEANS = frozenset({"duplicates", "count_error", "drift", "nci", "delta_nci", "spearman"})
 SLICE_METRICS = ("macro_f1", "accuracy", "giou", "mask_redundancy_rate", "duplicates", "collapse", "count_error")
@@ -37,20 +40,57 @@ def headline(result: Result) -> str:
 def verdict(result: Result) -> list[str]:
     """What the numbers may be compared with, and what stands in the way."""
     rows = result.dataset["rows"]
-    of = "an unknown number" if rows["expected"] is None else f"{rows['expected']:,}"
-    lines = [f"{rows['scored']:,} of {of} rows scored" + (" (partial run)" if result.partial else "")]
-    if result.partial:
-        lines.append(_trust(result))
+    if rows["expected"] is None:
+        lines = [f"{rows['scored']:,} rows scored; how many the source holds was not recorded"]
+    else:
+        partial = " (partial run)" if result.partial else ""
+        lines = [f"{rows['scored']:,} of {rows['expected']:,} rows scored{partial}"]
     against = result.comparable_to
     lines.append(
         f"comparable to published numbers: {against}"
         if against
         else f"comparable to no published numbers: {_why(result)}"
     )
+    if result.partial:
+        lines.append(_trust(result))
+    lines += resampled(result)
     missing = result.predictions["missing"]
     if missing:
         lines.append(f"{missing:,} rows without prediction counted as empty answers")
     return lines
+
+
+def resampled(result: Result) -> list[str]:
+    """What the intervals resample, in a line; none where there are no intervals."""
+    if not result.statistics.get("draws"):
+        return []
+    said = many(result.statistics.get("unit"), result.statistics.get("clusters"))
+    return [f"intervals resample {said}{too_few(result.statistics.get('clusters'))}"]
+
+
+def many(unit: Any, count: Any = None) -> str:
+    """Resampled units in words.
+
+    Args:
+        unit: as `Result.statistics` names it.
+        count: how many; nothing where that is not known.
+
+    Example:
+        >>> many("image", 2), many("tces", 1), many("row")
+        ('2 images', '1 set', 'rows')
+    """
+    one = {"tces": "set"}.get(str(unit), str(unit))
+    return f"{one}s" if not isinstance(count, int) else f"{count:,} {one}{'' if count == 1 else 's'}"
+
+
+def too_few(count: Any) -> str:
+    """What is to be said of intervals from few units; nothing where they are enough, or not counted.
+
+    Example:
+        >>> too_few(2), too_few(200)
+        (': only 2, so an interval means little', '')
+    """
+    return f": only {count}, so an interval means little" if isinstance(count, int) and count < UNITS_NEEDED else ""
 
 
 def _trust(result: Result) -> str:

@@ -66,7 +66,7 @@ def test_the_schema(tmp_path: Path) -> None:
     assert content["dataset"]["rows"] == {"scored": 3, "expected": None}
     assert set(content["predictions"]) == {"sha256", "rows", "missing"}
     assert {"missing", "on_fault", "k", "boundary"} <= set(content["settings"])
-    assert content["statistics"] == {"seed": 0, "draws": 100, "unit": "row"}
+    assert content["statistics"] == {"seed": 0, "draws": 100, "unit": "row", "clusters": 3}
     for metrics in (content["metrics"], *(part["metrics"] for part in content["slices"])):
         for metric in metrics.values():
             assert set(metric) == {"value", "n", "ci95", "higher_is_better"}
@@ -171,6 +171,19 @@ def test_what_it_says() -> None:
     text = str(result_of())
     assert "pbench, protocol released (version 1)" in text
     assert "no average" in text
-    assert "3 of an unknown number rows scored" in text
+    assert "3 rows scored; how many the source holds was not recorded" in text
     assert "repeated_id" in text
     assert "30.00" in text
+
+
+def test_what_the_intervals_resample(tmp_path: Path) -> None:
+    result = result_of()
+    for text in (str(result), result._repr_html_()):
+        assert "intervals resample 3 rows: only 3, so an interval means little" in text
+    for statistics, said in (
+        ({"unit": "image", "clusters": 2, "draws": 10, "seed": 0}, "intervals resample 2 images: only 2, so an"),
+        ({"unit": "tces", "clusters": 2918, "draws": 10, "seed": 0}, "intervals resample 2,918 sets\n"),
+        ({"unit": "video", "draws": 10, "seed": 0}, "intervals resample videos\n"),
+    ):
+        assert said in str(replace(result, statistics=statistics))
+    assert "resample" not in str(replace(result, statistics={"unit": "row", "clusters": 3, "draws": 0, "seed": 0}))

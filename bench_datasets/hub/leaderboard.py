@@ -16,12 +16,18 @@ from bench_datasets.faults import BenchError
 from bench_datasets.hub.heads import look
 from bench_datasets.hub.runs import HUB_ID, Run, local_runs, published_runs, same_numbers, source_of
 from bench_datasets.results import Metric, Result
+from bench_datasets.results_view import many, too_few
 
 NO_BAR = frozenset({"missing", "on_fault", "k", "boundary"})
 """Settings that leave the numbers of complete runs comparable; any other that is set makes a table of its own."""
 
 MANY = 12
 """Parts of the headline number that a table shows."""
+
+PLACES = (
+    "Places go by the number alone; where intervals overlap they do not say that the data can tell runs apart: see"
+    " bench-datasets compare."
+)
 
 _URL = re.compile(r"(?:hf://datasets/|https?://[^/]+/datasets/)([^/]+/[^/@]+)/?")
 
@@ -92,11 +98,44 @@ class Group:
 
     @property
     def caption(self) -> str:
-        """Which rows, and what the numbers compare with."""
+        """Which rows, what the numbers compare with, and what the table alone does not show."""
         against = self.comparable_to
         compares = f"comparable to published numbers: {against}" if against else "comparable to no published numbers"
-        rows = f"{self.rows:,} rows of {' / '.join(self.sources)}, content {self.content_sha256[:12]}"
-        return f"{rows}; {compares}"
+        places = [_in_words(self.entries, source) for source in self.sources]
+        many_runs = ("the same ", " in every run") if len(self.entries) > 1 else ("", "")
+        rows = f"{many_runs[0]}{self.rows:,} rows{many_runs[1]} (content {self.content_sha256[:12]}), from "
+        said = [f"{rows}{', '.join(places)}; {compares}.", *self.warnings]
+        return " ".join([*said, *([PLACES] if len(self.entries) > 1 else [])])
+
+    @property
+    def units(self) -> list[str]:
+        """What each entry's intervals resample, in words; empty where a run has no intervals."""
+        statistics = [entry.run.result.statistics for entry in self.entries]
+        return [many(one.get("unit"), one.get("clusters")) if one.get("draws") else "" for one in statistics]
+
+    @property
+    def warnings(self) -> list[str]:
+        """What the table alone does not show: intervals of different kinds, and of too few units."""
+        said = []
+        kinds = {text for text in self.units if text}
+        if len({entry.run.result.statistics.get("unit") for entry in self.entries}) > 1 or len(kinds) > 1:
+            said.append(
+                "The runs' intervals resample different units (see the column), so they can't be held against each"
+                " other; bench-datasets compare uses one unit for all."
+            )
+        counts = [entry.run.result.statistics.get("clusters") for entry in self.entries]
+        few = [int(count or 0) for count, text in zip(counts, self.units, strict=True) if text and too_few(count)]
+        if few:
+            said.append(f"Intervals from {min(few)} resampled units mean little.")
+        return said
+
+
+def _in_words(entries: Sequence[Entry], source: str) -> str:
+    """A source, and how many of the runs name it where they differ."""
+    runs = sum(source_of(entry.run.result) == source for entry in entries)
+    of = "" if runs == len(entries) else f" ({runs} of {len(entries)} runs)"
+    known = {"an unknown source": "a place that was not recorded", "a copy of the rows": "files of the user's own"}
+    return f"{known.get(source, source)}{of}"
 
 
 @dataclass(frozen=True)

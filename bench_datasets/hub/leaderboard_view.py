@@ -23,15 +23,21 @@ PARTIAL = "Partial runs scored fewer rows than their source holds; their numbers
 
 
 def grid(group: Group) -> Grid:
-    """A group as a table: place, model, run, headline, interval, n, then the headline's parts."""
-    head = ["", "model", "run", group.headline, "95 % interval", "n", *(_part(key) for key in group.parts)]
+    """A group as a table: place, model, run, headline, interval, n, then the headline's parts.
+
+    Where intervals resample different units, a column after n says which.
+    """
+    mixed = len(set(filter(None, group.units))) > 1
+    head = ["", "model", "run", group.headline, "95 % interval", "n", *(["resampled"] if mixed else [])]
+    head += [_part(key) for key in group.parts]
     rows = []
-    for entry in group.entries:
+    for entry, unit in zip(group.entries, group.units, strict=True):
         value, _, interval = show(entry.metric, group.headline, interval=True).partition(" ")
         metrics = entry.run.result.metrics
         parts = [show(metrics[key], key) if key in metrics else "" for key in group.parts]
         place = "-" if entry.place is None else str(entry.place)
-        rows.append([place, entry.run.model, entry.run.name, value, interval, f"{entry.metric.n:,}", *parts])
+        rows.append([place, entry.run.model, entry.run.name, value, interval, f"{entry.metric.n:,}"])
+        rows[-1] += [*([unit] if mixed else []), *parts]
     if not any(entry.run.name for entry in group.entries):
         head, rows = head[:2] + head[3:], [row[:2] + row[3:] for row in rows]
     return Grid(group.title, head, rows)

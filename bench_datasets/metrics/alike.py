@@ -16,6 +16,7 @@ from bench_datasets.faults import BenchError
 from bench_datasets.metrics.files import RESULT, SCORES, read_scores
 from bench_datasets.metrics.summarizing import one_protocol
 from bench_datasets.results import Result
+from bench_datasets.results_view import many, too_few
 
 Scores: TypeAlias = Dataset | IterableDataset | pa.Table | str | os.PathLike[str]
 
@@ -130,3 +131,30 @@ def check_alike(tables: Mapping[str, pa.Table], metric: ModuleType) -> dict[str,
                 f" {' '.join(changed[0])}; score both on the same data"
             )
     return protocols[first]
+
+
+def coarsest(tables: Mapping[str, pa.Table], unit: str) -> tuple[list[str], str, list[str]]:
+    """What runs of the same rows are resampled by together: the coarsest unit that any of them has.
+
+    Scores of rows whose images were read bear the image's hash, others the row's key alone; runs of both kinds are
+    held against each other by image, as rows of one image are no independent cases.
+
+    Args:
+        tables: what `read_table` gave, by the runs' names, with the same rows.
+        unit: what the benchmark resamples where rows bear no image.
+
+    Returns:
+        Each row's cluster, what clusters are called, and what is to be said of it.
+    """
+    clusters = {name: table["cluster"].to_pylist() for name, table in tables.items()}
+    keys = {name: table["key"].to_pylist() for name, table in tables.items()}
+    units = {name: unit if clusters[name] == keys[name] else "image" for name in tables}
+    counts = {name: len(set(found)) for name, found in clusters.items()}
+    chosen = min(counts, key=lambda name: counts[name])
+    remarks = []
+    if len(set(counts.values())) > 1:
+        said = "; ".join(f"{name} was resampled by {many(units[name], counts[name])}" for name in tables)
+        remarks.append(f"{said}: all are compared by {many(units[chosen], counts[chosen])}, the coarsest")
+    if few := too_few(counts[chosen]):
+        remarks.append(f"{many(units[chosen], counts[chosen])}{few}")
+    return clusters[chosen], units[chosen], remarks

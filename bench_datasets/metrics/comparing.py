@@ -11,9 +11,10 @@ import numpy as np
 
 from bench_datasets.benchmarks import get_benchmark
 from bench_datasets.faults import BenchError
-from bench_datasets.metrics.alike import Scores, benchmark_of, check_alike, recorded_ranks, tables_of
+from bench_datasets.metrics.alike import Scores, benchmark_of, check_alike, coarsest, recorded_ranks, tables_of
 from bench_datasets.metrics.gathering import ALL, Gathered, Part, better_when_higher, ranks_for
 from bench_datasets.metrics.resampling import Key, Resampling, holm, places
+from bench_datasets.metrics.saying import sentence
 from bench_datasets.metrics.summarizing import oracle_of, read_table
 from bench_datasets.statistics import Floats, Statistic, percentile_interval, value_of
 
@@ -37,6 +38,7 @@ class Difference:
         n: what the metric is about.
         detectable: the smallest difference that this test set would show in four cases of five.
         higher_is_better: whether more is better.
+        differing: clusters at which the runs differ in what the metric is made of; swapping others changes nothing.
     """
 
     part: Part
@@ -53,6 +55,7 @@ class Difference:
     n: int
     detectable: float
     higher_is_better: bool
+    differing: int = 0
 
     @property
     def verdict(self) -> str | None:
@@ -89,6 +92,7 @@ class Comparison:
         draws, permutations, seed: of the bootstrap and the permutation test.
         sentences: by pair of names, what can be said.
         oracles: what the truth stood in for, by the names of the runs in which it did.
+        remarks: what else is to be known: runs that were resampled by other units, too few units.
     """
 
     benchmark: str
@@ -104,6 +108,7 @@ class Comparison:
     seed: int
     sentences: dict[tuple[str, str], str] = field(default_factory=dict)
     oracles: dict[str, str] = field(default_factory=dict)
+    remarks: list[str] = field(default_factory=list)
 
     def __str__(self) -> str:
         from bench_datasets.metrics.comparison_view import as_text
@@ -174,7 +179,7 @@ def compare(
         for name, table in read.items()
     }
     keys = [key for key in chosen[runs[0]] if _alike(key, list(chosen.values()))]
-    clusters = first["cluster"].to_pylist()
+    clusters, unit, remarks = coarsest(read, metric.UNIT)
 
     def higher(key: Key) -> bool:
         return better_when_higher(key[1], metric.LOWER_IS_BETTER)
@@ -188,7 +193,8 @@ def compare(
         for b in runs[i + 1 :]:
             found = [
                 _difference(key, values[a][key], values[b][key], samples[b][key] - samples[a][key], counts[a, b][key],
-                            permutations, work.duels(a, b, key, higher(key)), chosen[a][key].n, metric)
+                            permutations, work.duels(a, b, key, higher(key)), chosen[a][key].n, metric,
+                            work.differing(a, b, key))
                 for key in keys
             ]  # fmt: skip
             pairs[a, b] = _holm(found)
@@ -198,15 +204,16 @@ def compare(
         protocol=version,
         names=runs,
         rows=len(set(first["key"].to_pylist())),
-        unit=metric.UNIT if first["cluster"].to_pylist() == first["key"].to_pylist() else "image",
+        unit=unit,
         clusters=work.count,
         pairs=pairs,
         ranks=_ranks(runs, keys, values, samples, metric) if len(runs) > 2 else [],
         draws=draws,
         permutations=permutations,
         seed=seed,
-        sentences={pair: sentence(*pair, found, headline, family) for pair, found in pairs.items()},
+        sentences={pair: sentence(*pair, found, headline, family, unit) for pair, found in pairs.items()},
         oracles={name: oracle for name, table in read.items() if (oracle := oracle_of(table))},
+        remarks=remarks,
     )
 
 
@@ -239,7 +246,7 @@ def _choose(
 
 def _difference(
     key: Key, a: float, b: float, sample: Floats, count: int, permutations: int, duels: tuple[int, int, int] | None,
-    n: int, metric: ModuleType,
+    n: int, metric: ModuleType, differing: int,
 ) -> Difference:  # fmt: skip
     defined = math.isfinite(a) and math.isfinite(b)
     finite = sample[np.isfinite(sample)]
@@ -249,7 +256,7 @@ def _difference(
     return Difference(
         part=key[0], metric=key[1], a=a, b=b, difference=b - a, ci95=percentile_interval(sample) if defined else None,
         p=p, p_holm=p, wins=wins, ties=ties, losses=losses, n=n if defined else 0, detectable=POWER * spread,
-        higher_is_better=better_when_higher(key[1], metric.LOWER_IS_BETTER),
+        higher_is_better=better_when_higher(key[1], metric.LOWER_IS_BETTER), differing=differing,
     )  # fmt: skip
 
 
@@ -285,33 +292,3 @@ def _ranks(
             interval = percentile_interval(drawn[i]) or (math.nan, math.nan)
             result.append(Rank(run, name, values[run][part, name], float(now[i]), interval))
     return result
-
-
-def sentence(a: str, b: str, found: Sequence[Difference], headline: str, family: str) -> str:
-    """What can be said of two runs, and no more.
-
-    Args:
-        a: name of the first.
-        b: name of the second.
-        found: their differences.
-        headline: the metric that stands for the result.
-        family: what its parts' keys begin with.
-    """
-    whole = next((d for d in found if d.part == ALL and d.metric == headline), None)
-    parts = [d for d in found if d.part == ALL and family and d.metric.startswith(family) and d.metric != headline]
-    if all(d.difference == 0 or not math.isfinite(d.difference) for d in found):
-        return f"{a} and {b} give the same numbers everywhere."
-    names = {"A": a, "B": b}
-    better: dict[str, list[str]] = {}
-    for d in parts:
-        if d.verdict:
-            better.setdefault(d.verdict, []).append(d.metric[len(family) :])
-    said = []
-    if whole is not None and whole.verdict:
-        said.append(f"{names[whole.verdict]} is better by {headline}")
-    said += [f"{names[side]} is better at {', '.join(where)}" for side, where in better.items()]
-    if not said:
-        return f"The data can't tell {a} and {b} apart."
-    settled = sum(map(len, better.values()))
-    rest = "; elsewhere the data can't tell" if parts and settled < len(parts) else ""
-    return f"{'; '.join(said)}{rest}."

@@ -13,7 +13,7 @@ from bench_datasets.metrics.comparing import Comparison, Difference, Rank
 from bench_datasets.metrics.gathering import ALL
 from bench_datasets.results import Metric
 from bench_datasets.results_layout import Grid
-from bench_datasets.results_view import lines, show
+from bench_datasets.results_view import lines, many, show
 
 HEAD = ["metric", "A", "B", "B - A", "95 % interval", "p", "p (Holm)", "win / tie / loss", "n", "would show from"]
 
@@ -28,10 +28,10 @@ def as_text(comparison: Comparison) -> str:
 
 def opening(comparison: Comparison) -> list[str]:
     """What was compared, and one sentence a pair."""
-    many = "cluster" if comparison.unit == "image" else comparison.unit
     return [
-        f"{comparison.benchmark}, protocol {comparison.protocol}: {comparison.rows:,} rows paired, resampled and"
-        f" swapped by {many} ({comparison.clusters:,})",
+        f"{comparison.benchmark}, protocol {comparison.protocol}: {comparison.rows:,} rows paired; resampled and"
+        f" swapped: {many(comparison.unit, comparison.clusters)}",
+        *comparison.remarks,
         *(f"{name} was scored with an oracle: its {oracle} are the truth's own, so it is no model's result"
           for name, oracle in comparison.oracles.items()),
         *(text if len(comparison.sentences) == 1 else f"{a} against {b}: {text}"
@@ -116,6 +116,8 @@ def as_json(comparison: Comparison) -> str:
 
 
 def _plain(fields: Mapping[str, Any]) -> dict[str, Any]:
+    fields = {name: value for name, value in fields.items() if name != "differing"}
+
     def plain(value: Any) -> Any:
         if isinstance(value, float):
             return value if math.isfinite(value) else None

@@ -67,6 +67,18 @@ class Resampling:
                     counts[a, b][key] += int((drawn >= observed - 1e-12).sum())
         return counts
 
+    def differing(self, a: str, b: str, key: Key) -> int:
+        """Clusters at which two runs differ in a number's columns: all that a swap can change.
+
+        Args:
+            a: name of the first run.
+            b: name of the second.
+            key: the number.
+        """
+        i = self.keys.index(key)
+        part = slice(self.bounds[i], self.bounds[i + 1])
+        return int((self.sums[a][:, part] != self.sums[b][:, part]).any(axis=1).sum())
+
     def duels(self, a: str, b: str, key: Key, higher: bool) -> tuple[int, int, int] | None:
         """Clusters that B wins, that are equal, that it loses; `None` where a cluster alone has no value.
 

@@ -115,7 +115,10 @@ def summarize(
         },
         predictions={"sha256": None, "rows": None, "missing": None, **origin.get("predictions", {})},
         settings=settings,
-        statistics={"seed": seed, "draws": draws, "unit": "image" if image else metric.UNIT},
+        statistics={
+            "seed": seed, "draws": draws, "unit": "image" if image else metric.UNIT,
+            "clusters": len(set(scored["cluster"].to_pylist())),
+        },
         metrics=metrics,
         slices=slices,
         faults=_faults(table, origin.get("faults", {})),

@@ -21,7 +21,7 @@ from bench_datasets.report.content import Content, Ladder
 from bench_datasets.report.embed import script_json
 from bench_datasets.report.runs import Run
 from bench_datasets.results import Metric
-from bench_datasets.results_view import plain, show, verdict
+from bench_datasets.results_view import many, plain, show, verdict
 
 FOREST_PAIRS, SENTENCES = 3, 12
 """Pairs of runs whose differences are drawn, and those that are spoken of."""
@@ -97,7 +97,8 @@ def _strip(run: Run, number: int) -> dict[str, Any]:
         "rows": first, "scored": rows["scored"], "against": against, "comparable": result.comparable_to is not None,
         "rest": rest, "content": result.dataset.get("content_sha256"), "predictions": result.predictions.get("sha256"),
         "source": result.dataset.get("source"), "split": result.dataset.get("split"),
-        "revision": result.dataset.get("revision"), "statistics": result.statistics, "created": result.created,
+        "revision": result.dataset.get("revision"), "statistics": result.statistics,
+        "resampled": many(result.statistics.get("unit"), result.statistics.get("clusters")), "created": result.created,
         "faults": {code: item["count"] for code, item in result.faults.items()}, "settings": result.settings,
         "packages": result.packages,
     }  # fmt: skip
@@ -134,8 +135,8 @@ def _compared(comparison: Comparison | str | None, names: Sequence[str]) -> dict
         pairs.append({"a": a, "b": b, "signs": [drawing.sign(i) for i in at], "picture": picture,
                       "sentence": comparison.sentences[a, b]})  # fmt: skip
     return {
-        "pairs": pairs, "more": len(comparison.pairs) - len(pairs), "clusters": comparison.clusters,
-        "unit": "cluster" if comparison.unit == "image" else comparison.unit, "rows": comparison.rows,
+        "pairs": pairs, "more": len(comparison.pairs) - len(pairs), "remarks": comparison.remarks,
+        "unit": many(comparison.unit, comparison.clusters), "rows": comparison.rows,
         "draws": comparison.draws, "permutations": comparison.permutations, "seed": comparison.seed,
         "ranks": [r for r in comparison.ranks if r.metric == comparison.ranks[0].metric] if comparison.ranks else [],
     }  # fmt: skip

@@ -94,7 +94,30 @@ def test_what_it_shows(result: Result, runs: Runs) -> None:
         "1", "acme/net", "r", f"{100 * average.value:.2f}", f"[{low:.2f}, {high:.2f}]", str(average.n)
     ]  # fmt: skip
     assert shown.rows[1][6] == f"{100 * hasty.metrics['macro_f1/level_0'].value:.2f}"
-    assert "35 rows of sample" in table.caption
+    assert "the same 35 rows in every run" in table.caption
+    assert "from sample; comparable" in table.caption
+    assert "do not say that the data can tell runs apart" in as_html(Board([table]))
+
+
+def test_intervals_of_different_units_are_told_apart(result: Result) -> None:
+    by_row = {**result.statistics, "unit": "row", "clusters": 35}
+    by_image = {**result.statistics, "unit": "image", "clusters": 2}
+    runs = [
+        valued(result, 0.5, name="a", statistics=by_row, dataset={**result.dataset, "source": None}),
+        valued(result, 0.25, name="b", statistics=by_image, dataset={**result.dataset, "source": "/home/me/rows"}),
+    ]
+    (table,) = group(runs)
+    shown = grid(table)
+    place = shown.head.index("resampled")
+    assert [row[place] for row in shown.rows] == ["35 rows", "2 images"]
+    assert "a place that was not recorded (1 of 2 runs)" in table.caption
+    assert "files of the user's own (1 of 2 runs)" in table.caption
+    page = as_html(Board([table]))
+    assert "intervals resample different units" in page
+    assert "Intervals from 2 resampled units mean little." in page
+    (alike,) = group([replace(run, result=replace(run.result, statistics=by_row)) for run in runs])
+    assert "resampled" not in grid(alike).head
+    assert alike.warnings == []
 
 
 def test_csv_and_json_hold_every_number(result: Result) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from datasets import Dataset
 import bench_datasets as bd
 from bench_datasets.metrics.comparing import Difference
 from bench_datasets.metrics.resampling import holm, places
+from bench_datasets.metrics.saying import LEAST, sentence
 
 from .score_tables import all_levels, table_of
 
@@ -246,3 +248,62 @@ def test_other_benchmarks(benchmark: str) -> None:
     for key, item in shared.items():
         assert item.a == pytest.approx(values["hasty"][key].value, nan_ok=True), key
         assert item.b == pytest.approx(values["crowd_shy"][key].value, nan_ok=True), key
+
+
+def test_runs_of_different_units_are_compared_by_the_coarser() -> None:
+    """The same rows, scored with and without their images: by image both ways round, and it is said."""
+    rng = np.random.default_rng(13)
+    a, b = tenths(rng, 40), tenths(rng, 40, 0.7)
+    images = [f"image {i // 20}" for i in range(40)]
+    by_row, by_image = table_of(a), table_of(a, clusters=images)
+    options = {"every": False, "draws": 300, "permutations": 300}
+    found = bd.compare({"A": by_row, "B": table_of(b, clusters=images)}, **options)
+    both = bd.compare({"A": by_image, "B": table_of(b, clusters=images)}, **options)
+    assert (found.unit, found.clusters) == ("image", 2)
+    assert found.pairs == both.pairs
+    assert found.remarks[0] == (
+        "A was resampled by 40 rows; B was resampled by 2 images: all are compared by 2 images, the coarsest"
+    )
+    assert found.remarks[1] == "2 images: only 2, so an interval means little"
+    assert both.remarks == found.remarks[1:]
+    assert all(remark in str(found) for remark in found.remarks)
+    assert bd.compare({"A": by_row, "B": table_of(b)}, **options).remarks == []
+
+
+def test_why_the_data_cannot_tell() -> None:
+    """Interval and test need not agree; the sentence says why."""
+    a, b = np.full(12, 0.5), np.array([0.6, 0.7, 0.8, 0.9] + [0.5] * 8)
+    found = bd.compare({"A": table_of(a), "B": table_of(b)}, every=False, draws=400, permutations=400)
+    item = next(d for d in found.pairs["A", "B"] if d.metric == KEY)
+    assert item.ci95 is not None
+    assert item.ci95[0] > 0
+    assert item.differing == 4
+    assert item.p > 0.05
+    said = found.sentences["A", "B"]
+    assert said.startswith("The data can't tell A and B apart. At level_0 the interval [")
+    assert "leaves 0 out, but only 4 rows differ: no swap test can reach p < .05 with fewer than 6." in said
+    numbers = (0.5, 0.43, -0.07, (-0.17, -0.01), 0.0637, 0.0637, 3, 0, 9, 12, 0.1)
+    unsure = Difference(("", ""), "average", *numbers, higher_is_better=True, differing=12)
+    assert sentence("A", "B", [unsure], "average", "macro_f1/") == (
+        "The data can't tell A and B apart. By average the interval [-17.00, -1.00] leaves 0 out, but p = 0.0637 by"
+        " swapping."
+    )
+    level = replace(unsure, ci95=(-0.17, 0.03), p=0.3, p_holm=0.6)
+    assert sentence("A", "B", [level], "average", "macro_f1/").endswith(
+        "By average p = 0.6000 by swapping, corrected over the parts."
+    )
+    sure = replace(unsure, ci95=(-0.17, 0.01), p=0.01, p_holm=0.01)
+    assert sentence("A", "B", [sure], "average", "macro_f1/") == (
+        "A is better by average. By average the interval [-17.00, 1.00] holds 0, but p = 0.0100 by swapping."
+    )
+
+
+@pytest.mark.parametrize("differ", range(2, 9))
+def test_how_many_rows_a_swap_test_needs(differ: int) -> None:
+    """Every arrangement counted by scipy, over rows that all differ the same way: the best that m rows can give."""
+    a, b = np.zeros(differ), np.full(differ, 0.5)
+    exact = scipy.stats.permutation_test(
+        (a, b), lambda x, y, axis: np.mean(y - x, axis=axis), permutation_type="samples", vectorized=True,
+        n_resamples=np.inf,
+    )  # fmt: skip
+    assert (exact.pvalue < 0.05) == (differ >= LEAST)
