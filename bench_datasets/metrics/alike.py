@@ -14,6 +14,7 @@ from datasets import Dataset, IterableDataset
 from bench_datasets.benchmarks import BENCHMARKS
 from bench_datasets.faults import BenchError
 from bench_datasets.metrics.files import RESULT, SCORES, read_scores
+from bench_datasets.metrics.provenance import provenance_of
 from bench_datasets.metrics.summarizing import one_protocol
 from bench_datasets.results import Result
 from bench_datasets.results_view import many, too_few
@@ -89,12 +90,57 @@ def benchmark_of(table: Any) -> str:
     raise BenchError(f"scores: expected a score table, found the columns {', '.join(sorted(columns)[:6])}")
 
 
-def check_alike(tables: Mapping[str, pa.Table], metric: ModuleType) -> dict[str, str]:
+def one_benchmark(tables: Mapping[str, Any]) -> str:
+    """The benchmark of several runs' score tables.
+
+    Raises:
+        BenchError: one of them is no score table, or they are of different benchmarks.
+    """
+    kinds = {name: benchmark_of(table) for name, table in tables.items()}
+    first, *others = kinds
+    for name in others:
+        if kinds[name] != kinds[first]:
+            titles = [BENCHMARKS[kinds[run]].title for run in (first, name)]
+            raise BenchError(f"compare: expected runs of one benchmark; {first} is {titles[0]}, {name} is {titles[1]}")
+    return kinds[first]
+
+
+def sources_of(tables: Mapping[str, Any]) -> dict[str, str | None]:
+    """Where each run's rows came from; `None` where its scores do not say."""
+    found: dict[str, str | None] = {}
+    for name, table in tables.items():
+        origin = provenance_of(table) or {}
+        found[name] = origin.get("dataset", {}).get("source")
+    return found
+
+
+def scored_on(runs: Mapping[str, tuple[str | None, int]]) -> str:
+    """What runs were scored on, in words.
+
+    Args:
+        runs: source (or `None`) and number of rows by name.
+
+    Example:
+        >>> scored_on({"a": ("sample", 35), "b": (None, 17)})
+        'a was scored on sample (35 rows), b on rows from a place that was not recorded (17 rows)'
+    """
+    said = [
+        f"{name} {'was scored ' if not i else ''}on {source or 'rows from a place that was not recorded'}"
+        f" ({rows:,} row{'' if rows == 1 else 's'})"
+        for i, (name, (source, rows)) in enumerate(runs.items())
+    ]
+    return ", ".join(said)
+
+
+def check_alike(
+    tables: Mapping[str, pa.Table], metric: ModuleType, sources: Mapping[str, str | None] | None = None
+) -> dict[str, str]:
     """The one protocol of several runs, which must have the same rows of the same content, none of them skipped.
 
     Args:
         tables: what `read_table` gave, by the runs' names.
         metric: the benchmark's metric module.
+        sources: where their rows came from, by name.
 
     Raises:
         BenchError: they differ; the message says in what.
@@ -117,18 +163,21 @@ def check_alike(tables: Mapping[str, pa.Table], metric: ModuleType) -> dict[str,
     expected = content(tables[first])
     for name in others:
         found = content(tables[name])
+        places = {run: ((sources or {}).get(run), len(rows)) for run, rows in ((first, expected), (name, found))}
         for missing, has, lacks in (
             (expected.keys() - found.keys(), first, name),
             (found.keys() - expected.keys(), name, first),
         ):
             if missing:
                 example = " ".join(min(missing))
-                raise BenchError(f"compare: {has} has {len(missing)} rows that {lacks} lacks, such as {example}")
+                raise BenchError(
+                    f"compare: {has} has {len(missing)} rows that {lacks} lacks, such as {example}; {scored_on(places)}"
+                )
         changed = sorted(key for key in expected if expected[key] != found[key])
         if changed:
             raise BenchError(
                 f"compare: {len(changed)} rows of {name} were scored against other truth than those of {first}, such as"
-                f" {' '.join(changed[0])}; score both on the same data"
+                f" {' '.join(changed[0])}; {scored_on(places)}: score both on the same data"
             )
     return protocols[first]
 

@@ -11,7 +11,15 @@ import numpy as np
 
 from bench_datasets.benchmarks import get_benchmark
 from bench_datasets.faults import BenchError
-from bench_datasets.metrics.alike import Scores, benchmark_of, check_alike, coarsest, recorded_ranks, tables_of
+from bench_datasets.metrics.alike import (
+    Scores,
+    check_alike,
+    coarsest,
+    one_benchmark,
+    recorded_ranks,
+    sources_of,
+    tables_of,
+)
 from bench_datasets.metrics.gathering import ALL, Gathered, Part, better_when_higher, ranks_for
 from bench_datasets.metrics.resampling import Key, Resampling, holm, places
 from bench_datasets.metrics.saying import sentence
@@ -162,10 +170,10 @@ def compare(
     tables = tables_of(scores, names)
     if len(tables) < 2:
         raise BenchError(f"compare: expected two runs or more, got {len(tables)}")
-    kind = benchmark or benchmark_of(next(iter(tables.values())))
+    kind = benchmark or one_benchmark(tables)
     metric = get_benchmark(kind).metric_module()
     read = {name: metric.paired_rows(read_table(table, metric)) for name, table in tables.items()}
-    protocol = check_alike(read, metric)
+    protocol = check_alike(read, metric, sources_of(tables))
     version = f"{protocol['name']}@{protocol['version']}"
     runs = list(read)
     first = read[runs[0]]

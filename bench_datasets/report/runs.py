@@ -14,7 +14,7 @@ from datasets import Dataset
 
 from bench_datasets.benchmarks import get_benchmark
 from bench_datasets.faults import BenchError
-from bench_datasets.metrics.alike import benchmark_of, names_of
+from bench_datasets.metrics.alike import benchmark_of, names_of, scored_on
 from bench_datasets.metrics.files import RESULT, read_scores
 from bench_datasets.metrics.summarizing import read_table, summarize
 from bench_datasets.results import Result
@@ -86,15 +86,18 @@ def _check_same(first: Run, other: Run) -> None:
         raise BenchError(f"report: {first.name} was scored under {shown[0]}, {other.name} under {shown[1]}")
     one, two = (dict(zip(r.table["key"].to_pylist(), r.table["row_sha256"].to_pylist(), strict=True)) for r in
                 (first, other))  # fmt: skip
+    places = scored_on(
+        {run.name: (run.result.dataset.get("source"), len(r)) for run, r in ((first, one), (other, two))}
+    )
     for has, lacks, missing in ((first, other, one.keys() - two.keys()), (other, first, two.keys() - one.keys())):
         if missing:
             text = f"report: {has.name} has {len(missing)} rows that {lacks.name} lacks, such as {min(missing)}"
-            raise BenchError(f"{text}; score both on the same rows")
+            raise BenchError(f"{text}; {places}: score both on the same rows")
     changed = sorted(key for key in one if one[key] != two[key])
     if changed:
         raise BenchError(
             f"report: {len(changed)} rows of {other.name} were scored against other truth than those of {first.name},"
-            f" such as {changed[0]}; score both on the same data"
+            f" such as {changed[0]}; {places}: score both on the same data"
         )
 
 

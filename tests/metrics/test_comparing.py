@@ -223,6 +223,8 @@ def test_refusals_say_which() -> None:
         bd.compare({"A": table, "B": table.slice(0, 19)})
     with pytest.raises(bd.BenchError, match="B has 2 rows that A lacks, such as level_0/00000"):
         bd.compare({"A": table.slice(2), "B": table})
+    with pytest.raises(bd.BenchError, match=r"; A was scored on rows from a place .* \(20 rows\), B on .* \(19 rows\)"):
+        bd.compare({"A": table, "B": table.slice(0, 19)})
     hashes = table["row_sha256"].to_pylist()
     with pytest.raises(bd.BenchError, match=r"1 rows of B were scored against other truth.*level_0/00003"):
         bd.compare({"A": table, "B": altered(table, "row_sha256", [*hashes[:3], "f" * 64, *hashes[4:]])})
@@ -307,3 +309,27 @@ def test_how_many_rows_a_swap_test_needs(differ: int) -> None:
         n_resamples=np.inf,
     )  # fmt: skip
     assert (exact.pvalue < 0.05) == (differ >= LEAST)
+
+
+def test_other_data_is_named(shared: Path) -> None:
+    from bench_datasets import samples
+    from bench_datasets.builders import open_truth
+
+    root = str((shared / "data" / "pbench_mini").resolve())
+    mini = bd.score("pbench", open_truth("pbench", root),
+                    bd.read_predictions("pbench", shared / "data" / "predictions_a" / "pbench.jsonl"))  # fmt: skip
+    place = samples.pbench_sample_predictions("careful")
+    sample = bd.score("pbench", open_truth("pbench", "sample"), bd.read_predictions("pbench", place))
+    with pytest.raises(bd.BenchError, match="lacks") as found:
+        bd.compare({"mine": sample, "theirs": mini})
+    assert f"mine was scored on sample (35 rows), theirs on {root} (17 rows)" in str(found.value)
+
+
+def test_another_benchmark_is_named() -> None:
+    from bench_datasets import samples
+    from bench_datasets.builders import open_truth
+
+    place = samples.pvsg_sample_predictions("careful")
+    video = bd.score("pvsg", open_truth("pvsg", "sample"), bd.read_predictions("pvsg", place))
+    with pytest.raises(bd.BenchError, match="expected runs of one benchmark; a is PBench, b is PVSG"):
+        bd.compare({"a": table_of(np.full(5, 0.5)), "b": video})

@@ -64,6 +64,8 @@ def test_what_became_of_each_prediction() -> None:
     assert [fate["truth"] for fate in fates] == [None, None, None, 0]
     assert fates[3]["resized_from"] == [1, 50]
     assert found.facts["missed"] == [1]
+    assert "prediction 2 (5 px): overlaps no truth mask" in str(found)
+    assert fates[2]["nearest"] is None
     row = Row(1, "level_0", truth, predicted)
     assert found.facts["score"] == pytest.approx(measure(row, "released")["score"])
 
@@ -116,3 +118,14 @@ def test_a_rows_own_prediction_is_taken_of_all(benchmark: str, shared: Path) -> 
         assert bd.explain(benchmark, row, answers).text == bd.explain(benchmark, row, by_name[row[name]]).text
     with pytest.raises(bd.FaultError, match=f"{truth[0]['key']}: none of the predictions is for this row"):
         bd.explain(benchmark, truth[0], answers.filter(lambda row: row[name] != truth[0][name]))
+
+
+def test_a_prediction_whose_truth_went_to_another() -> None:
+    row = truth_of([Row(1, "level_0", [line((0, 30)), line((50, 60))])])[0]
+    found = bd.explain("pbench", row, list(map(encode, [line((0, 30)), line((20, 40))])))
+    near = iou(line((20, 40)), line((0, 30)))
+    assert found.facts["predictions"][1]["nearest"] == [0, pytest.approx(near)]
+    assert (
+        f"no truth left for it; truth 0, which it overlaps most (IoU {near:.4f}), went to another prediction\n"
+        "  without a prediction: truth 1\n"
+    ) in str(found)

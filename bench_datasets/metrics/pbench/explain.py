@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -62,7 +62,8 @@ def _fates(
 ) -> list[dict[str, Any]]:
     """What became of each prediction, in the order given."""
     areas = predicted.areas()
-    between = pairwise_iou(predicted, predicted)
+    between, against_truth = pairwise_iou(predicted, predicted), pairwise_iou(predicted, truth)
+    nearest = against_truth.argmax(axis=1).tolist() if len(truth) else []
     partner = dict(zip(scored["matched_prediction"], scored["matched_truth"], strict=True))
     shared = dict(
         zip(
@@ -88,6 +89,7 @@ def _fates(
             "dropped_for": dropped.get(i),
             "truth": partner.get(i),
             "iou": float(quotient(*shared[i])) if i in shared else None,
+            "nearest": [nearest[i], float(against_truth[i, nearest[i]])] if against_truth[i].any() else None,
         }
         for i in range(len(predicted))
     ]
@@ -107,7 +109,7 @@ def _words(facts: Mapping[str, Any], protocol: Protocol, level: str) -> str:
         if item["dropped_for"]:
             lines.append(f"{at}: dropped, IoU {item['dropped_for'][1]:.4f} with prediction {item['dropped_for'][0]}")
         elif item["truth"] is None:
-            lines.append(f"{at}: no truth left for it")
+            lines.append(f"{at}: {_unpaired(item['nearest'], facts['missed'])}")
         else:
             reached = [t for t in thresholds if item["iou"] >= t]
             reach = f"counts up to threshold {max(reached):.2f}" if reached else "below every threshold"
@@ -117,3 +119,12 @@ def _words(facts: Mapping[str, Any], protocol: Protocol, level: str) -> str:
     if facts["union_iou"] is not None:
         lines.append(f"union IoU {facts['union_iou']:.4f}")
     return "\n".join(lines)
+
+
+def _unpaired(nearest: list[Any] | None, missed: Sequence[int]) -> str:
+    """Why a prediction has no truth mask."""
+    if nearest is None:
+        return "overlaps no truth mask"
+    truth, iou = nearest
+    left = "is left without a prediction" if truth in missed else "went to another prediction"
+    return f"no truth left for it; truth {truth}, which it overlaps most (IoU {iou:.4f}), {left}"
