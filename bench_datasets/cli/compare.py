@@ -9,7 +9,7 @@ import typer
 
 from bench_datasets.cli import choices
 from bench_datasets.cli.screen import clean, echo, out, working
-from bench_datasets.results_layout import Grid
+from bench_datasets.results_layout import SHORT, Grid
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -64,31 +64,48 @@ def compare(
 
 
 def _show(console: Console, comparison: Comparison) -> None:
-    """Sentences first, then a table a pair, then places."""
+    """Sentences first, then a table a pair, then places; the sentences again below long tables."""
     from rich.text import Text
 
     from bench_datasets.cli.tables import fitting, plain_table, show_table
-    from bench_datasets.metrics.comparison_view import grids, opening
+    from bench_datasets.metrics.comparison_view import NOTES, grids, opening, said
 
-    first, *middle, last = opening(comparison)
+    first, *remarks = opening(comparison)
     console.print(Text(clean(first), style="dim"), soft_wrap=True)
-    for line in middle:
+    for line in remarks:
+        console.print(Text(clean(line), style="yellow"), soft_wrap=True)
+    for line in said(comparison):
         console.print(Text(clean(line), style="bold"), soft_wrap=True)
     for grid in grids(comparison):
         if grid.title == "places":
             show_table(console, plain_table(console, grid, left=(0, 1)))
             continue
-        tables = [plain_table(console, _columns(grid, wanted)) for wanted in _WIDTHS]
+        tables = [plain_table(console, _columns(grid, *wanted)) for wanted in _WIDTHS]
         show_table(console, fitting(console, tables))
     console.print()
-    console.print(Text(last, style="dim"), soft_wrap=True)
+    for line in NOTES:
+        console.print(Text(line, style="dim"), soft_wrap=True)
+    for line in said(comparison):
+        console.print(Text(clean(line), style="bold"), soft_wrap=True)
 
 
-_WIDTHS = (range(10), (0, 1, 2, 3, 4, 6, 7, 8, 9), (0, 1, 2, 3, 4, 6, 8), (0, 3, 4, 6, 8), (0, 3, 4, 6))
-"""Columns that are shown, from a wide terminal to a narrow one; `--json` has them all."""
+_WIDTHS: tuple[tuple[Sequence[int], bool], ...] = (
+    (range(10), False), ((0, 1, 2, 3, 4, 6, 7, 8, 9), False), ((0, 1, 2, 3, 4, 6, 8), False),
+    ((0, 1, 2, 3, 4, 6, 8), True), ((0, 1, 2, 3, 4, 6), True), ((0, 1, 2, 3, 6), True), ((0, 3, 4, 6), True),
+)  # fmt: skip
+"""Columns that are shown, and whether names are shortened, from a wide terminal to a narrow one; `--json` has all."""
 
 
-def _columns(grid: Grid, wanted: Sequence[int]) -> Grid:
-    """Some columns of a table, without the numbers that one of the runs lacks."""
-    rows = [[row[k] for k in wanted] for row in grid.rows if row[3] != "-"]
+def _columns(grid: Grid, wanted: Sequence[int], shorten: bool) -> Grid:
+    """Some columns of a table."""
+    rows = [[row[k] for k in wanted] for row in grid.rows]
+    if shorten:
+        rows = [[_short(name), *rest] for name, *rest in rows]
     return Grid(grid.title, [grid.head[k] for k in wanted], rows)
+
+
+def _short(name: str) -> str:
+    """A metric's name with its longer words shortened."""
+    for long, short in SHORT.items():
+        name = name.replace(long, short)
+    return name

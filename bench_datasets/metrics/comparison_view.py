@@ -15,43 +15,69 @@ from bench_datasets.results import Metric
 from bench_datasets.results_layout import Grid
 from bench_datasets.results_view import lines, many, show
 
-HEAD = ["metric", "A", "B", "B - A", "95 % interval", "p", "p (Holm)", "win / tie / loss", "n", "would show from"]
+HEAD = [
+    "metric", "A", "B", "difference", "95 % interval", "p", "p (Holm)", "win / tie / loss", "n", "would show from"
+]  # fmt: skip
+NOTES = (
+    "differences in points (percent) but for means; p from a paired permutation test, (Holm): corrected over parts",
+    "(A) or (B) behind a difference: the first or the second run is better, as the corrected p is below .05",
+    "would show from: the smallest difference that these rows would tell from chance in four cases of five",
+)
 
 
 def as_text(comparison: Comparison) -> str:
-    """Sentences first, then a table a pair, then places."""
-    parts = ["\n".join(opening(comparison))]
+    """Sentences first, then a table a pair, then places; the sentences again, as tables may be long."""
+    parts = ["\n".join([*opening(comparison), *said(comparison), *NOTES])]
     for grid in grids(comparison):
         parts.append("\n".join([grid.title, *lines(grid)]))
+    parts.append("\n".join(said(comparison)))
     return "\n\n".join(parts)
 
 
+def said(comparison: Comparison) -> list[str]:
+    """One sentence a pair."""
+    return [
+        text if len(comparison.sentences) == 1 else f"{a} against {b}: {text}"
+        for (a, b), text in comparison.sentences.items()
+    ]
+
+
 def opening(comparison: Comparison) -> list[str]:
-    """What was compared, and one sentence a pair."""
+    """What was compared, and what is to be known of it."""
     return [
         f"{comparison.benchmark}, protocol {comparison.protocol}: {comparison.rows:,} rows paired; resampled and"
         f" swapped: {many(comparison.unit, comparison.clusters)}",
         *comparison.remarks,
         *(f"{name} was scored with an oracle: its {oracle} are the truth's own, so it is no model's result"
           for name, oracle in comparison.oracles.items()),
-        *(text if len(comparison.sentences) == 1 else f"{a} against {b}: {text}"
-          for (a, b), text in comparison.sentences.items()),
-        "differences in points (percent) but for means; p from a paired permutation test, corrected over parts shown",
     ]  # fmt: skip
 
 
 def grids(comparison: Comparison) -> list[Grid]:
-    """A table for each pair and part, and one of places."""
+    """A table for each pair and part, and one of places; numbers that do not differ are counted and left out."""
     tables = []
     for (a, b), found in comparison.pairs.items():
-        head = ["metric", a, b, f"{b} - {a}", *HEAD[4:]]
+        head = ["metric", a, b, *HEAD[3:]]
         for by in dict.fromkeys(item.part[0] for item in found):
-            rows = [_row(item) for item in found if item.part[0] == by]
-            title = f"{a} against {b}" + (f", by {by}" if by else "")
-            tables.append(Grid(title, head, rows))
+            items = [item for item in found if item.part[0] == by]
+            rows = [_row(item) for item in items if _differs(item)]
+            title = f"{a} (A) against {b} (B), difference: B less A" + (f", by {by}" if by else "")
+            tables.append(Grid(title + _left_out(items), head, rows))
     if comparison.ranks:
         tables.append(_places(comparison.ranks))
     return tables
+
+
+def _differs(item: Difference) -> bool:
+    """Whether two runs differ in a number that both have."""
+    return math.isfinite(item.difference) and (item.difference != 0 or any(item.ci95 or ()))
+
+
+def _left_out(items: Sequence[Difference]) -> str:
+    undefined = sum(not math.isfinite(item.difference) for item in items)
+    alike = sum(not _differs(item) for item in items) - undefined
+    words = [f"{alike} without a difference"] * (alike > 0) + [f"{undefined} undefined in a run"] * (undefined > 0)
+    return f" (left out: {', '.join(words)})" if words else ""
 
 
 def _row(item: Difference) -> list[str]:
@@ -83,7 +109,7 @@ def _places(ranks: Sequence[Rank]) -> Grid:
 
 def as_html(comparison: Comparison) -> str:
     """The comparison as an HTML fragment; every text is escaped."""
-    parts = [f"<p>{'<br>'.join(map(html.escape, opening(comparison)))}</p>"]
+    parts = [f"<p>{'<br>'.join(map(html.escape, [*opening(comparison), *said(comparison), *NOTES]))}</p>"]
     for grid in grids(comparison):
         head = "".join(f"<th>{html.escape(cell)}</th>" for cell in grid.head)
         rows = "".join("<tr>" + "".join(f"<td>{html.escape(c)}</td>" for c in row) + "</tr>" for row in grid.rows)

@@ -45,7 +45,7 @@ def sentence(a: str, b: str, found: Sequence[Difference], headline: str, family:
     why = [f"By {headline} {text}." for d in (whole,) if d is not None and (text := reason(d, unit, always=not said))]
     grouped: dict[str, list[str]] = {}
     for d in parts:
-        if text := reason(d, unit, always=False):
+        if text := reason(d, unit, always=False, alone=False):
             grouped.setdefault(text, []).append(d.metric[len(family) :])
     why += [f"At {', '.join(where)} {text}." for text, where in grouped.items()]
     if not said:
@@ -55,13 +55,14 @@ def sentence(a: str, b: str, found: Sequence[Difference], headline: str, family:
     return " ".join([f"{'; '.join(said)}{rest}.", *why])
 
 
-def reason(item: Difference, unit: str, *, always: bool) -> str:
+def reason(item: Difference, unit: str, *, always: bool, alone: bool = True) -> str:
     """Why nothing, or something, is said of a difference although its interval seems to say otherwise.
 
     Args:
         item: the difference.
         unit: what was resampled and swapped.
         always: say it even where interval and test agree.
+        alone: whether the sentence is about this difference alone, with its own interval and numbers.
 
     Returns:
         The end of a sentence; empty where there is nothing to explain.
@@ -70,13 +71,16 @@ def reason(item: Difference, unit: str, *, always: bool) -> str:
         return ""
     apart = item.ci95[0] > 0 or item.ci95[1] < 0
     low, high = (show(Metric(bound, 1), item.metric) for bound in item.ci95)
+    interval = f"the interval [{low}, {high}]" if alone else "the interval"
     p = f"p = {item.p_holm:.4f} by swapping" + ("" if item.p == item.p_holm else ", corrected over the parts")
     if item.verdict:
-        return "" if apart else f"the interval [{low}, {high}] holds 0, but {p}"
+        return "" if apart else f"{interval} holds 0, but {p}"
     if not apart and not always:
         return ""
-    begin = f"the interval [{low}, {high}] leaves 0 out, but " if apart else ""
+    begin = f"{interval} leaves 0 out, but " if apart else ""
     if item.differing < LEAST:
-        differ = f"only {many(unit, item.differing)} differ{'s' if item.differing == 1 else ''}"
-        return f"{begin}{differ}: no swap test can reach p < .05 with fewer than {LEAST}"
+        if not alone:
+            return f"{begin}fewer than {LEAST} {many(unit)} differ: no swap test can reach p < .05 with so few"
+        differ = f"{many(unit, item.differing)} differ{'s' if item.differing == 1 else ''}"
+        return f"{begin}only {differ}: no swap test can reach p < .05 with fewer than {LEAST}"
     return f"{begin}{p}"

@@ -33,7 +33,13 @@ def test_two_runs(run: Callable[..., Any], runs: dict[str, Path]) -> None:
     assert "careful is better by average; elsewhere the data can't tell." in done.stdout
     assert "macro_f1/level_0" in done.stdout
     assert "il_mcc/level_1" not in done.stdout  # undefined in both
-    assert max(map(len, done.stdout.splitlines()[2:-1])) <= 100
+    lines = done.stdout.splitlines()
+    assert max(len(line) for line in lines if line.startswith(("metric", "macro_f1", "il_", "mask_"))) <= 100
+    assert lines[-1].startswith("careful is better by average; ")  # the long table does not take it away
+    assert lines[-1] == lines[1]
+    assert "would show from: the smallest difference" in done.stdout
+    assert "(left out: " in done.stdout
+    assert not [line for line in lines if "[0.00, 0.00]" in line]
 
 
 @pytest.mark.parametrize("width", [60, 80, 140, 250])

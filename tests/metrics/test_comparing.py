@@ -282,14 +282,16 @@ def test_why_the_data_cannot_tell() -> None:
     assert item.differing == 4
     assert item.p > 0.05
     said = found.sentences["A", "B"]
-    assert said.startswith("The data can't tell A and B apart. At level_0 the interval [")
-    assert "leaves 0 out, but only 4 rows differ: no swap test can reach p < .05 with fewer than 6." in said
+    assert said.startswith("The data can't tell A and B apart. At level_0 the interval leaves 0 out")
+    assert "leaves 0 out, but fewer than 6 rows differ: no swap test can reach p < .05 with so few." in said
     numbers = (0.5, 0.43, -0.07, (-0.17, -0.01), 0.0637, 0.0637, 3, 0, 9, 12, 0.1)
     unsure = Difference(("", ""), "average", *numbers, higher_is_better=True, differing=12)
     assert sentence("A", "B", [unsure], "average", "macro_f1/") == (
         "The data can't tell A and B apart. By average the interval [-17.00, -1.00] leaves 0 out, but p = 0.0637 by"
         " swapping."
     )
+    few = replace(unsure, differing=1)
+    assert "but only 1 row differs: no swap test can" in sentence("A", "B", [few], "average", "macro_f1/")
     level = replace(unsure, ci95=(-0.17, 0.03), p=0.3, p_holm=0.6)
     assert sentence("A", "B", [level], "average", "macro_f1/").endswith(
         "By average p = 0.6000 by swapping, corrected over the parts."
