@@ -15,9 +15,11 @@ from bench_datasets.results import Metric
 SHAPES = 8
 """Runs that are told apart by colour and shape; later ones begin anew."""
 
-WIDE, MIDDLE, NARROW = 760, 560, 380
+WIDE, MIDDLE, NARROW = 760, 640, 380
 """Widths that drawings are made for, in pixels; the style shows the one that fits."""
 
+MARGIN = 160
+"""Pixels right of a wide ladder: room for `100.0 [100.0, 100.0]`."""
 
 _OUTLINES: dict[int, tuple[tuple[float, float], ...]] = {
     1: ((-1, -1), (1, -1), (1, 1), (-1, 1)),
@@ -60,7 +62,7 @@ def ladder(ladder: Ladder, names: Sequence[str], width: int) -> Markup:
         names: the runs'.
         width: of the drawing, in pixels.
     """
-    left, right, step = (150, 120, 15) if width > NARROW else (12, 74, 15)
+    left, right, step = (150, MARGIN, 15) if width > NARROW else (12, 74, 15)
     head = 0 if width > NARROW else 17
     label = 13 if width > NARROW else 12
     span = width - left - right
@@ -69,7 +71,8 @@ def ladder(ladder: Ladder, names: Sequence[str], width: int) -> Markup:
     def x(value: float) -> float:
         return left + span * min(max(value, 0.0), 1.0)
 
-    heights = [head + 14 + step * len(lane.metrics) for lane in ladder.lanes]
+    # Two lines of text need their height even where one run needs less.
+    heights = [head + max(14 + step * len(lane.metrics), 0 if head else 42) for lane in ladder.lanes]
     bottom = y + sum(heights) + 8 * sum(lane.apart for lane in ladder.lanes)
     for tick in range(0, 101, 20 if width > NARROW else 25):
         parts.append(Markup('<line class="grid" x1="{0:.1f}" x2="{0:.1f}" y1="4" y2="{1:.1f}"/>'
@@ -91,17 +94,17 @@ def _lane(lane: Lane, names: Sequence[str], box: tuple[float, float, float, floa
     left, y, right, height = box
     n = max((metric.n for metric in lane.metrics if metric is not None), default=0)
     kind = "apart" if lane.apart else "lane"
-    parts = [Markup('<line class="{}" x1="0" x2="{:.1f}" y1="{:.1f}" y2="{:.1f}"/>').format(kind, right + 120, y, y)]
+    parts = [Markup('<line class="{}" x1="0" x2="{:.1f}" y1="{:.1f}" y2="{:.1f}"/>').format(kind, right + MARGIN, y, y)]
     if head:
         parts.append(Markup('<text class="part" x="{:.1f}" y="{:.1f}">{} <tspan class="n">n = {:,}</tspan></text>')
                      .format(left, y + 15, lane.name, n))  # fmt: skip
     else:
         parts.append(Markup('<text class="part" x="4" y="{:.1f}">{}</text><text class="n" x="4" y="{:.1f}">n = {:,}'
                             "</text>").format(y + height / 2 - 1, lane.name, y + height / 2 + 14, n))  # fmt: skip
-    top = y + head + 7
+    top = y + head + (height - head - step * len(lane.metrics)) / 2
     for point in lane.published:
         parts.append(Markup('<line class="published" x1="{0:.1f}" x2="{0:.1f}" y1="{1:.1f}" y2="{2:.1f}"><title>{3}: '
-                            "{4:g}</title></line>").format(place(point.percent / 100), top + 1, y + height - 6,
+                            "{4:g}</title></line>").format(place(point.percent / 100), y + head + 8, y + height - 7,
                                                            point.name, point.percent))  # fmt: skip
     for k, metric in enumerate(lane.metrics):
         at = top + step * k + step / 2
@@ -141,7 +144,7 @@ def forest(found: Sequence[Difference], names: Sequence[str], runs: Sequence[int
         width: of the drawing.
     """
     shown = [item for item in found if math.isfinite(item.difference)]
-    left, right, step = (166, 146, 26) if width > NARROW else (12, 84, 36)
+    left, right, step = (166, 226, 26) if width > NARROW else (12, 112, 36)
     reach = max((abs(v) for d in shown for v in (d.difference, *(d.ci95 or ()))), default=0.0)
     reach = max(reach * 1.05, 0.01)
     span, bottom = width - left - right, 24.0 + step * len(shown)
@@ -170,16 +173,32 @@ def forest(found: Sequence[Difference], names: Sequence[str], runs: Sequence[int
             Markup('<text class="part" x="{:.1f}" y="{:.1f}" text-anchor="{}">{}</text>'
                    '<line class="whisker {}" x1="{:.1f}" x2="{:.1f}" y1="{:.1f}" y2="{:.1f}"/>'
                    '<circle class="{}" cx="{:.1f}" cy="{:.1f}" r="5"/>'
-                   '<text class="value" x="{:.1f}" y="{:.1f}">{} <tspan class="n">{}</tspan></text>')
+                   '<text class="value" x="{:.1f}" y="{:.1f}">{} <tspan class="n">{}</tspan></text>'
+                   '<text class="n" x="{:.1f}" y="{:.1f}" text-anchor="end">{}</text>')
             .format(*name_at, name, kind, low, high, y, y, kind, x(sign * item.difference), y,
-                    left + span + 10, y + 4, value, bounds if width > NARROW else "")
+                    left + span + 10, y + 4, value, bounds if width > NARROW else "",
+                    width - 4, y + 4, chance(item.p_holm))
         )  # fmt: skip
-    said = "; ".join(f"{d.metric} {100 * d.difference:+.1f}" for d in shown)
+    said = "; ".join(f"{d.metric} {100 * d.difference:+.1f} {chance(d.p_holm)}".strip() for d in shown)
     title = f"{names[1]} less {names[0]}, in points: {said}"
     return Markup(
         '<svg class="forest" viewBox="0 0 {w} {h:.0f}" width="{w}" height="{h:.0f}" role="img" aria-label="{title}">'
         "<title>{title}</title>{body}</svg>"
     ).format(w=width, h=bottom + 8, title=title, body=Markup("").join(parts))
+
+
+def chance(p: float) -> str:
+    """A p-value in short.
+
+    Example:
+        >>> chance(0.0637), chance(0.0001), chance(1.0)
+        ('p .064', 'p < .001', 'p 1')
+    """
+    if not math.isfinite(p):
+        return ""
+    if p < 0.001:
+        return "p < .001"
+    return "p 1" if p > 0.9995 else f"p {p:.3f}".replace("0.", ".")
 
 
 def _short(metric: str, prefixes: Counter[str]) -> str:

@@ -54,7 +54,7 @@ def build(runs: Sequence[Run], material: Material | None) -> Content:
     masked = all(e.has_masks for repeats in every for e in repeats)
     slider = {
         "kind": "share", "title": "P@t: the share of core expressions whose IoU reaches t", "all": True, "start": 70,
-        "complete": True,
+        "complete": True, "band": None, "note": "The headline is another number, the mean IoU; the tables give P@0.7.",
     } if masked else None  # fmt: skip
     errors = [_original(find_errors("instancebench", run.table)) for run in runs]
     captions = _captions(material) if material else {}

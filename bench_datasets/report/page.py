@@ -15,6 +15,7 @@ from markupsafe import Markup
 
 from bench_datasets import __version__
 from bench_datasets.benchmarks import get_benchmark
+from bench_datasets.faults import FAULTS
 from bench_datasets.metrics.comparing import Comparison
 from bench_datasets.report import drawing
 from bench_datasets.report.content import Content, Ladder
@@ -61,6 +62,7 @@ def render(
         entry=entry, runs=[_strip(run, i) for i, run in enumerate(runs)], protocol=runs[0].protocol,
         caption=runs[0].result.protocol, content=content, ladders=_ladders(content, names),
         errors=[_counts(content, i) for i in range(len(runs))], comparison=_compared(comparison, names),
+        meanings={code: kind.meaning for code, kind in FAULTS.items()} | _unknown(runs),
         refusal=comparison if isinstance(comparison, str) else "",
         command=command, version=__version__, packages=runs[0].result.packages, many=len(runs) > 1,
         comparable=runs[0].result.comparable_to, oracle=_oracle(runs),
@@ -75,9 +77,27 @@ def _oracle(runs: Sequence[Run]) -> str:
     return "; ".join(f"{oracle} in {name}: the truth's own" for name, oracle in known if oracle)
 
 
-def _ladders(content: Content, names: Sequence[str]) -> list[tuple[Ladder, Markup]]:
-    """The ladders that have lanes, each drawn."""
-    return [(item, drawing.both_widths(partial(drawing.ladder, item, names))) for item in content.ladders if item.lanes]
+def _unknown(runs: Sequence[Run]) -> dict[str, str]:
+    """Fault codes of benchmarks from elsewhere, which say no more than their names."""
+    return {code: "" for run in runs for code in run.result.faults if code not in FAULTS}
+
+
+def _ladders(content: Content, names: Sequence[str]) -> list[tuple[Ladder, Markup, list[list[str]]]]:
+    """The ladders that have lanes, each drawn, and whose the grey ticks are: a head, then a line a model."""
+    return [
+        (item, drawing.both_widths(partial(drawing.ladder, item, names)), _ticks(item))
+        for item in content.ladders
+        if item.lanes
+    ]
+
+
+def _ticks(ladder: Ladder) -> list[list[str]]:
+    """Others' numbers as a table: a line a model, a column a lane."""
+    by_lane = [{point.name: point.percent for point in lane.published} for lane in ladder.lanes]
+    models = list(dict.fromkeys(name for found in by_lane for name in found))
+    shown = [k for k, found in enumerate(by_lane) if found]
+    table = [[m, *(f"{by_lane[k][m]:g}" if m in by_lane[k] else "–" for k in shown)] for m in models]
+    return [["model", *(ladder.lanes[k].name for k in shown)], *table] if models else []
 
 
 def _strip(run: Run, number: int) -> dict[str, Any]:
@@ -110,12 +130,12 @@ def _counts(content: Content, run: int) -> dict[str, Any]:
     counts, rows = errors.counts(), errors.rows()
     groups = [name for name in content.groups if name in counts]
     kinds = [kind.name for kind in errors.kinds]
-    most = {kind: max((counts[name][kind] for name in groups), default=0) for kind in kinds}
+    most = max((counts[name][kind] for name in groups for kind in kinds), default=0)
     table = []
     for name in groups:
         cells = [
             {"kind": k, "count": counts[name][kind], "rows": rows[name][kind],
-             "heat": round(counts[name][kind] / most[kind], 3) if most[kind] else 0}
+             "heat": round(math.sqrt(counts[name][kind] / most), 3) if most else 0}
             for k, kind in enumerate(kinds)
         ]  # fmt: skip
         table.append({"name": name, "group": content.groups.index(name), "cells": cells})

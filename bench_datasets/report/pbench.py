@@ -23,6 +23,9 @@ from bench_datasets.report.material import Material
 from bench_datasets.report.runs import Run
 from bench_datasets.results import Result
 
+PAIRS = 8
+"""Pairs of an opened row whose IoUs are told."""
+
 
 def truth_key(key: str) -> str:
     """The truth row that a row of the page is about."""
@@ -54,6 +57,7 @@ def build(runs: Sequence[Run], material: Material | None) -> Content:
         "true": first["true_count"].to_pylist(),
         "left_out": protocol.without_truth == "left_out",
         "start": 50,
+        **_band(runs[0].result, union=union),
         "pooled": [k for k, level in enumerate(groups) if level != "dense"] if union else None,
         "complete": len(groups) == len(PBENCH_LEVELS) or union,
     }
@@ -75,6 +79,22 @@ def build(runs: Sequence[Run], material: Material | None) -> Content:
         column["kinds"] = own
     content.order = telling([run.tolist() for run in scores], near, bits)
     return content
+
+
+def _band(result: Result, *, union: bool) -> dict[str, Any]:
+    """The thresholds that the headline is the mean over, in hundredths, and the same in words."""
+    protocol = get_protocol(result.protocol["name"])
+    if union:
+        return {"band": None, "note": "The headline is the value at .50."}
+    own = result.settings.get("thresholds")
+    found = sorted(own or protocol.thresholds)
+    low, high = (round(100 * value) for value in (found[0], found[-1]))
+    dense = "" if own else "; the dense part counts at .50 alone"
+    return {
+        "band": [low, high],
+        "note": f"The headline is no value at one threshold: it is the mean over {len(found)} thresholds from"
+        f" {found[0]:.2f} to {found[-1]:.2f} (shaded){dense}.",
+    }
 
 
 def _union_iou(scores: Any) -> list[Any]:
@@ -126,4 +146,16 @@ def _facts(row: Mapping[str, Any]) -> str:
     union = row["union_predicted"] + row["union_true"] - row["union_intersection"]
     if row["true_count"] and union:
         text += f"; union IoU {row['union_intersection'] / union:.3f}"
-    return text
+    return text + _matched(row, iou)
+
+
+def _matched(row: Mapping[str, Any], iou: Sequence[float]) -> str:
+    """The assigned pairs with their IoUs, as `explain` gives them, as far as there is room."""
+    pairs = sorted(zip(row["matched_truth"], row["matched_prediction"], iou, strict=True))
+    said = [f"truth {true} – prediction {given} {value:.3f}" for true, given, value in pairs[:PAIRS]]
+    more = f", and {len(pairs) - PAIRS} pairs more (see explain)" if len(pairs) > PAIRS else ""
+    missed = sorted(set(range(row["true_count"])) - set(row["matched_truth"]))
+    alone = "truth without a prediction: " + ", ".join(map(str, missed[:PAIRS])) if missed else ""
+    alone += f", and {len(missed) - PAIRS} more" if len(missed) > PAIRS else ""
+    words = [f"IoU: {', '.join(said)}{more}"] * bool(said) + [alone] * bool(alone)
+    return "".join(f"; {text}" for text in words)

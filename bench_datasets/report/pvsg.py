@@ -50,7 +50,8 @@ def build(runs: Sequence[Run], material: Material | None) -> Content:
         })  # fmt: skip
     slider = None if protocol.weak else {
         "kind": "recall", "title": "R@K: the share of relations that a triplet of the first K hits", "once":
-        protocol.once, "start": 50, "rank": k, "complete": True,
+        protocol.once, "start": 50, "rank": k, "complete": True, "band": None,
+        "note": f"The headline is the value at 0.50 with K = {k}.",
     }  # fmt: skip
     errors = [find_errors("pvsg", run.table) for run in runs]
     content = Content(

@@ -326,6 +326,10 @@
     const box = { x: 40, y: 12, w: width - 60, h: narrow ? 170 : 220 };
     const x = (k) => box.x + box.w * (k - 5) / 95, y = (v) => box.y + box.h * (1 - v);
     const picture = drawn("svg", { viewBox: "0 0 " + width + " " + (box.h + 46), role: "img", "aria-label": slider.title + " at every threshold" });
+    if (slider.band) {
+      const [low, high] = slider.band;
+      picture.append(drawn("rect", { class: "band", x: x(low) - 1, y: box.y, width: x(high) - x(low) + 2, height: box.h }));
+    }
     for (const v of [0, 0.25, 0.5, 0.75, 1]) {
       picture.append(drawn("line", { class: "grid", x1: box.x, x2: box.x + box.w, y1: y(v), y2: y(v) }));
       const label = drawn("text", { class: "tick", x: box.x - 8, y: y(v) + 4, "text-anchor": "end" });
@@ -372,7 +376,7 @@
   }
   if (slider) {
     $("slider-words").textContent = slider.title + (slider.complete ? "" : " (of the parts that were scored)")
-      + ", recomputed in this page from every row at the threshold you set.";
+      + ", recomputed in this page from every row at the threshold you set. " + (slider.note || "");
     $("slider").addEventListener("input", () => move(Number($("slider").value)));
     if (slider.kind === "recall") {
       $("ranks").hidden = false;
