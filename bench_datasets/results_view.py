@@ -64,8 +64,10 @@ def resampled(result: Result) -> list[str]:
     """What the intervals resample, in a line; none where there are no intervals."""
     if not result.statistics.get("draws"):
         return []
-    said = many(result.statistics.get("unit"), result.statistics.get("clusters"))
-    return [f"intervals resample {said}{too_few(result.statistics.get('clusters'))}"]
+    unit, count = result.statistics.get("unit"), result.statistics.get("clusters")
+    if few(count):
+        return [f"intervals resample only {many(unit, count)}: so few that they mean little"]
+    return [f"intervals resample {many(unit, count)}"]
 
 
 def many(unit: Any, count: Any = None) -> str:
@@ -83,14 +85,9 @@ def many(unit: Any, count: Any = None) -> str:
     return f"{one}s" if not isinstance(count, int) else f"{count:,} {one}{'' if count == 1 else 's'}"
 
 
-def too_few(count: Any) -> str:
-    """What is to be said of intervals from few units; nothing where they are enough, or not counted.
-
-    Example:
-        >>> too_few(2), too_few(200)
-        (': only 2, so an interval means little', '')
-    """
-    return f": only {count}, so an interval means little" if isinstance(count, int) and count < UNITS_NEEDED else ""
+def few(count: Any) -> bool:
+    """Whether units are too few for an interval to mean much; what was not counted is not."""
+    return isinstance(count, int) and count < UNITS_NEEDED
 
 
 def _trust(result: Result) -> str:
@@ -100,9 +97,9 @@ def _trust(result: Result) -> str:
         return "how far to trust it: these rows alone; there is no interval to say how far off the whole may be"
     width = metric.ci95[1] - metric.ci95[0]
     width = width if (result.headline or "").split("/")[0] in MEANS else 100 * width
-    few = "; fewer than 30, so the interval is too narrow if anything" if metric.n < FEW else ""
+    narrow = "; fewer than 30, so the interval is too narrow if anything" if metric.n < FEW else ""
     return (
-        f"how far to trust it: n = {metric.n:,}, an interval {width:.2f} wide (four times the rows halve it){few};"
+        f"how far to trust it: n = {metric.n:,}, an interval {width:.2f} wide (four times the rows halve it){narrow};"
         " it speaks for rows like these"
     )
 

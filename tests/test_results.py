@@ -179,9 +179,9 @@ def test_what_it_says() -> None:
 def test_what_the_intervals_resample(tmp_path: Path) -> None:
     result = result_of()
     for text in (str(result), result._repr_html_()):
-        assert "intervals resample 3 rows: only 3, so an interval means little" in text
+        assert "intervals resample only 3 rows: so few that they mean little" in text
     for statistics, said in (
-        ({"unit": "image", "clusters": 2, "draws": 10, "seed": 0}, "intervals resample 2 images: only 2, so an"),
+        ({"unit": "image", "clusters": 2, "draws": 10, "seed": 0}, "intervals resample only 2 images: so few"),
         ({"unit": "tces", "clusters": 2918, "draws": 10, "seed": 0}, "intervals resample 2,918 sets\n"),
         ({"unit": "video", "draws": 10, "seed": 0}, "intervals resample videos\n"),
     ):

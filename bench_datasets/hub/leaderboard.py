@@ -16,7 +16,7 @@ from bench_datasets.faults import BenchError
 from bench_datasets.hub.heads import look
 from bench_datasets.hub.runs import HUB_ID, Run, local_runs, published_runs, same_numbers, source_of
 from bench_datasets.results import Metric, Result
-from bench_datasets.results_view import many, too_few
+from bench_datasets.results_view import few, many
 
 NO_BAR = frozenset({"missing", "on_fault", "k", "boundary"})
 """Settings that leave the numbers of complete runs comparable; any other that is set makes a table of its own."""
@@ -124,9 +124,9 @@ class Group:
                 " other; bench-datasets compare uses one unit for all."
             )
         counts = [entry.run.result.statistics.get("clusters") for entry in self.entries]
-        few = [int(count or 0) for count, text in zip(counts, self.units, strict=True) if text and too_few(count)]
-        if few:
-            said.append(f"Intervals from {min(few)} resampled units mean little.")
+        small = [int(count or 0) for count, text in zip(counts, self.units, strict=True) if text and few(count)]
+        if small:
+            said.append(f"Intervals from only {min(small)} resampled units mean little.")
         return said
 
 

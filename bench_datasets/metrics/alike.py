@@ -17,7 +17,7 @@ from bench_datasets.metrics.files import RESULT, SCORES, read_scores
 from bench_datasets.metrics.provenance import provenance_of
 from bench_datasets.metrics.summarizing import one_protocol
 from bench_datasets.results import Result
-from bench_datasets.results_view import many, too_few
+from bench_datasets.results_view import few, many
 
 Scores: TypeAlias = Dataset | IterableDataset | pa.Table | str | os.PathLike[str]
 
@@ -168,6 +168,13 @@ def check_alike(
             (expected.keys() - found.keys(), first, name),
             (found.keys() - expected.keys(), name, first),
         ):
+            if missing and {key[0] for key in expected} == {key[0] for key in found} and len(metric.SORT_COLUMNS) > 1:
+                key, *rest = min(missing)
+                answer = ", ".join(f"{n} {v}" for n, v in zip(metric.SORT_COLUMNS[1:], rest, strict=True))
+                raise BenchError(
+                    f"compare: the same rows, but {has} has {len(missing)} answers that {lacks} lacks, such as"
+                    f" {answer} of {key}; both need the same {' and '.join(f'{n}s' for n in metric.SORT_COLUMNS[1:])}"
+                )
             if missing:
                 example = " ".join(min(missing))
                 raise BenchError(
@@ -204,6 +211,6 @@ def coarsest(tables: Mapping[str, pa.Table], unit: str) -> tuple[list[str], str,
     if len(set(counts.values())) > 1:
         said = "; ".join(f"{name} was resampled by {many(units[name], counts[name])}" for name in tables)
         remarks.append(f"{said}: all are compared by {many(units[chosen], counts[chosen])}, the coarsest")
-    if few := too_few(counts[chosen]):
-        remarks.append(f"{many(units[chosen], counts[chosen])}{few}")
+    if few(counts[chosen]):
+        remarks.append(f"only {many(units[chosen], counts[chosen])}: so few that intervals mean little")
     return clusters[chosen], units[chosen], remarks

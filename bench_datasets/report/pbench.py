@@ -152,10 +152,9 @@ def _facts(row: Mapping[str, Any]) -> str:
 def _matched(row: Mapping[str, Any], iou: Sequence[float]) -> str:
     """The assigned pairs with their IoUs, as `explain` gives them, as far as there is room."""
     pairs = sorted(zip(row["matched_truth"], row["matched_prediction"], iou, strict=True))
-    said = [f"truth {true} – prediction {given} {value:.3f}" for true, given, value in pairs[:PAIRS]]
+    said = ", ".join(f"{true}–{given} {value:.3f}" for true, given, value in pairs[:PAIRS])
     more = f", and {len(pairs) - PAIRS} pairs more (see explain)" if len(pairs) > PAIRS else ""
     missed = sorted(set(range(row["true_count"])) - set(row["matched_truth"]))
-    alone = "truth without a prediction: " + ", ".join(map(str, missed[:PAIRS])) if missed else ""
-    alone += f", and {len(missed) - PAIRS} more" if len(missed) > PAIRS else ""
-    words = [f"IoU: {', '.join(said)}{more}"] * bool(said) + [alone] * bool(alone)
-    return "".join(f"; {text}" for text in words)
+    alone = ", ".join(map(str, missed[:PAIRS])) + (f", and {len(missed) - PAIRS} more" if len(missed) > PAIRS else "")
+    text = f"\nIoU by truth–prediction: {said}{more}" if pairs else ""
+    return text + (f"\ntruth without a prediction: {alone}" if missed else "")

@@ -114,7 +114,7 @@ def test_intervals_of_different_units_are_told_apart(result: Result) -> None:
     assert "files of the user's own (1 of 2 runs)" in table.caption
     page = as_html(Board([table]))
     assert "intervals resample different units" in page
-    assert "Intervals from 2 resampled units mean little." in page
+    assert "Intervals from only 2 resampled units mean little." in page
     (alike,) = group([replace(run, result=replace(run.result, statistics=by_row)) for run in runs])
     assert "resampled" not in grid(alike).head
     assert alike.warnings == []

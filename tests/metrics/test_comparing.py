@@ -266,7 +266,7 @@ def test_runs_of_different_units_are_compared_by_the_coarser() -> None:
     assert found.remarks[0] == (
         "A was resampled by 40 rows; B was resampled by 2 images: all are compared by 2 images, the coarsest"
     )
-    assert found.remarks[1] == "2 images: only 2, so an interval means little"
+    assert found.remarks[1] == "only 2 images: so few that intervals mean little"
     assert both.remarks == found.remarks[1:]
     assert all(remark in str(found) for remark in found.remarks)
     assert bd.compare({"A": by_row, "B": table_of(b)}, **options).remarks == []
@@ -335,3 +335,17 @@ def test_another_benchmark_is_named() -> None:
     video = bd.score("pvsg", open_truth("pvsg", "sample"), bd.read_predictions("pvsg", place))
     with pytest.raises(bd.BenchError, match="expected runs of one benchmark; a is PBench, b is PVSG"):
         bd.compare({"a": table_of(np.full(5, 0.5)), "b": video})
+
+
+def test_runs_of_other_repeats_are_told_as_such() -> None:
+    from bench_datasets import samples
+    from bench_datasets.builders import open_truth
+
+    truth = open_truth("instancebench", "sample")
+    scores = {name: bd.score("instancebench", truth, bd.read_predictions("instancebench",
+              samples.instancebench_sample_predictions(name))) for name in ("careful", "hasty")}  # fmt: skip
+    with pytest.raises(
+        bd.BenchError, match=r"the same rows, but careful has 40 answers that hasty lacks, such as"
+    ) as found:
+        bd.compare(scores)
+    assert str(found.value).endswith("both need the same runs and conditions")
