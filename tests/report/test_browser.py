@@ -113,6 +113,18 @@ def test_the_slider_of_relations(
             assert values(browser, number) == [metrics[f"R@{rank}/{t:g}"].value for t in grid]
 
 
+def test_the_headlines_thresholds_are_shaded(browser: Browser, page: Path) -> None:
+    opened(browser, page)
+    shaded = browser.run(
+        "const b = document.querySelector('#curve .band'), h = document.getElementById('here');"
+        "report.move(50); const low = Number(h.getAttribute('x1')); report.move(95);"
+        "const x = Number(b.getAttribute('x')), w = Number(b.getAttribute('width'));"
+        "return [x - low, x + w - Number(h.getAttribute('x1'))]"
+    )
+    assert shaded == pytest.approx([-1, 1], abs=0.01)
+    assert "the mean over 10 thresholds" in browser.run("return document.getElementById('slider-words').textContent")
+
+
 def test_sums_are_exact(browser: Browser, page: Path) -> None:
     opened(browser, page)
     for numbers in ([0.1] * 10, [1e100, 1.0, -1e100, 1e-20], [2.0**53, 1.0, 2.0**-60], [], [-0.3, 0.1, 0.2]):

@@ -91,3 +91,26 @@ def test_telling_rows_come_first() -> None:
     assert order[:3] == [1, 4, 3]  # worst of each run, then nearest
     assert order[-1] == 2
     assert telling([[], []], [], [[], []]) == []
+
+
+def test_texts_have_their_room() -> None:
+    """One run: the name and n of a part stand between its lines; the longest label ends inside the drawing."""
+    lanes = [Lane(name, [Metric(1.0, 3, (1.0, 1.0))]) for name in ("level_0", "level_1", "dense")]
+    root = parsed(drawing.ladder(Ladder("x", lanes), ["mini"], drawing.WIDE))
+    tops = [float(line.get("y1")) for line in root.iter("line") if line.get("class") == "lane"]
+    below = [float(text.get("y")) for text in root.iter("text") if text.get("class") == "n"]
+    for top, n, bottom in zip(tops, below, [*tops[1:], float(root.get("height")) - 24], strict=True):
+        assert top + 13 < n - 11  # the name above n
+        assert n + 4 < bottom
+    label = next(text for text in root.iter("text") if text.get("class") == "value")
+    said = "".join(label.itertext())
+    assert said == "100.0 [100.0, 100.0]"
+    assert float(label.get("x")) + 7.5 * len("100.0 ") + 7 * len("[100.0, 100.0]") <= drawing.WIDE
+
+
+@pytest.mark.parametrize("width", [drawing.MIDDLE, drawing.NARROW])
+def test_differences_show_their_p(width: int) -> None:
+    found = [difference("a/x", 0.2, 0.0637), difference("a/y", 0.1, 0.0001), difference("a/z", 0.1, math.nan)]
+    said = texts(parsed(drawing.forest(found, NAMES[:2], (0, 1), width)))
+    assert "p .064" in said
+    assert "p < .001" in said

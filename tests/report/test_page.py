@@ -16,6 +16,7 @@ from datasets import Dataset
 import bench_datasets as bd
 from bench_datasets.benchmarks import PBENCH_LEVELS
 from bench_datasets.metrics.files import write_run
+from bench_datasets.published import published
 from bench_datasets.report import profile, write_report
 from bench_datasets.report.embed import ALPHABET, LIMIT, coded, hundredths, script_json
 from bench_datasets.report.runs import open_runs
@@ -225,3 +226,50 @@ def test_profiles_that_make_no_sense(make_runs: Callable[..., Runs], tmp_path: P
         profile({"a": results[0]}, tmp_path / "x.gif")
     with pytest.raises(bd.BenchError, match="got 0 kinds"):
         profile({}, tmp_path / "x.svg")
+
+
+def test_what_the_page_explains(make_runs: Callable[..., Runs], tmp_path: Path) -> None:
+    """Where the headline lies, whose the ticks are, what codes mean; the legend above what it is of."""
+    runs = make_runs("pbench", "careful", "hasty")
+    text = runs.report(tmp_path / "report.html").read_text(encoding="utf-8")
+    _, data = read(tmp_path / "report.html")
+    assert data["slider"]["band"] == [50, 95]
+    assert "it is the mean over 10 thresholds from 0.50 to 0.95 (shaded)" in data["slider"]["note"]
+    assert text.index('<ul class="key"') < text.index('id="cards"')
+    assert "a row without truth masks" in text
+    assert "no_truth, 2 times" in text
+    models = published("pbench")["models"]
+    table = text[text.index("Which model each grey tick is") : text.index("</details>")]
+    for model, parts in models.items():
+        assert model in table
+        assert f"<td>{parts['dense']:g}</td>" in table
+    assert "intervals resample 35 rows" in text
+    assert "p &lt; .001" in text or re.search(r"p \.\d{3}", text)
+
+
+def test_one_scale_for_all_errors(make_runs: Callable[..., Runs], tmp_path: Path) -> None:
+    runs = make_runs("pbench", "careful", "hasty")
+    text = runs.report(tmp_path / "report.html").read_text(encoding="utf-8")
+    first = text[text.index('data-errors="0"') : text.index('data-errors="1"')]
+    cells = re.findall(r'--heat:([\d.]+)">(?:<button[^>]*>|<span[^>]*>)([\d,]+)<', first)
+    most = max(int(count.replace(",", "")) for _, count in cells)
+    assert len({count for _, count in cells}) > 2
+    for heat, count in cells:
+        assert float(heat) == pytest.approx((int(count.replace(",", "")) / most) ** 0.5, abs=1e-3)
+
+
+def test_an_opened_row_has_its_pairs(make_runs: Callable[..., Runs], tmp_path: Path) -> None:
+    runs = make_runs("pbench", "careful", "hasty")
+    _, data = read(runs.report(tmp_path / "report.html"))
+    scores = {row["key"]: row for row in runs.scores["hasty"]}
+    seen = 0
+    for i, entry in data["pictures"].items():
+        row = scores[data["rows"]["key"][int(i)]]
+        facts = entry["panels"][0]["runs"][1][2]
+        pairs = zip(row["matched_truth"], row["matched_prediction"], row["matched_intersection"], row["matched_union"],
+                    strict=True)  # fmt: skip
+        for true, given, shared, whole in sorted(pairs)[:8]:
+            assert f"{true}–{given} {shared / whole:.3f}" in facts
+            seen += 1
+        assert ("truth without a prediction" in facts) == (len(row["matched_truth"]) < row["true_count"])
+    assert seen > 30
