@@ -86,6 +86,8 @@ def _record(group: Group, entry: Entry) -> dict[str, Any]:
         "ci95_low": low,
         "ci95_high": high,
         "n": entry.metric.n,
+        "resampled": result.statistics.get("unit"),
+        "clusters": result.statistics.get("clusters"),
         "rows_scored": result.dataset["rows"]["scored"],
         "rows_expected": result.dataset["rows"]["expected"],
         "comparable_to": result.comparable_to,

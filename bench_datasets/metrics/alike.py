@@ -178,7 +178,7 @@ def check_alike(
             if missing:
                 example = " ".join(min(missing))
                 raise BenchError(
-                    f"compare: {has} has {len(missing)} rows that {lacks} lacks, such as {example}; {scored_on(places)}"
+                    f"compare: {scored_on(places)}: {has} has {len(missing)} rows that {lacks} lacks, such as {example}"
                 )
         changed = sorted(key for key in expected if expected[key] != found[key])
         if changed:
@@ -209,8 +209,8 @@ def coarsest(tables: Mapping[str, pa.Table], unit: str) -> tuple[list[str], str,
     chosen = min(counts, key=lambda name: counts[name])
     remarks = []
     if len(set(counts.values())) > 1:
-        said = "; ".join(f"{name} was resampled by {many(units[name], counts[name])}" for name in tables)
-        remarks.append(f"{said}: all are compared by {many(units[chosen], counts[chosen])}, the coarsest")
+        said = ", ".join(f"{name} by {many(units[name], counts[name])}" for name in tables)
+        remarks.append(f"resampled apart, {said}; here all by the coarsest, {many(units[chosen], counts[chosen])}")
     if few(counts[chosen]):
         remarks.append(f"only {many(units[chosen], counts[chosen])}: so few that intervals mean little")
     return clusters[chosen], units[chosen], remarks

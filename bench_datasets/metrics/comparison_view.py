@@ -62,7 +62,8 @@ def grids(comparison: Comparison) -> list[Grid]:
             items = [item for item in found if item.part[0] == by]
             rows = [_row(item) for item in items if _differs(item)]
             title = f"{a} (A) against {b} (B), difference: B less A" + (f", by {by}" if by else "")
-            tables.append(Grid(title + _left_out(items), head, rows))
+            if rows:
+                tables.append(Grid(title + _left_out(items), head, rows))
     if comparison.ranks:
         tables.append(_places(comparison.ranks))
     return tables

@@ -91,8 +91,10 @@ def _check_same(first: Run, other: Run) -> None:
     )
     for has, lacks, missing in ((first, other, one.keys() - two.keys()), (other, first, two.keys() - one.keys())):
         if missing:
-            text = f"report: {has.name} has {len(missing)} rows that {lacks.name} lacks, such as {min(missing)}"
-            raise BenchError(f"{text}; {places}: score both on the same rows")
+            text = (
+                f"report: {places}: {has.name} has {len(missing)} rows that {lacks.name} lacks, such as {min(missing)}"
+            )
+            raise BenchError(f"{text}; score both on the same rows")
     changed = sorted(key for key in one if one[key] != two[key])
     if changed:
         raise BenchError(

@@ -223,7 +223,9 @@ def test_refusals_say_which() -> None:
         bd.compare({"A": table, "B": table.slice(0, 19)})
     with pytest.raises(bd.BenchError, match="B has 2 rows that A lacks, such as level_0/00000"):
         bd.compare({"A": table.slice(2), "B": table})
-    with pytest.raises(bd.BenchError, match=r"; A was scored on rows from a place .* \(20 rows\), B on .* \(19 rows\)"):
+    with pytest.raises(
+        bd.BenchError, match=r"A was scored on rows from a place .* \(20 rows\), B on .* \(19 rows\): A has"
+    ):
         bd.compare({"A": table, "B": table.slice(0, 19)})
     hashes = table["row_sha256"].to_pylist()
     with pytest.raises(bd.BenchError, match=r"1 rows of B were scored against other truth.*level_0/00003"):
@@ -263,9 +265,7 @@ def test_runs_of_different_units_are_compared_by_the_coarser() -> None:
     both = bd.compare({"A": by_image, "B": table_of(b, clusters=images)}, **options)
     assert (found.unit, found.clusters) == ("image", 2)
     assert found.pairs == both.pairs
-    assert found.remarks[0] == (
-        "A was resampled by 40 rows; B was resampled by 2 images: all are compared by 2 images, the coarsest"
-    )
+    assert found.remarks[0] == ("resampled apart, A by 40 rows, B by 2 images; here all by the coarsest, 2 images")
     assert found.remarks[1] == "only 2 images: so few that intervals mean little"
     assert both.remarks == found.remarks[1:]
     assert all(remark in str(found) for remark in found.remarks)
