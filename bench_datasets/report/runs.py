@@ -91,10 +91,8 @@ def _check_same(first: Run, other: Run) -> None:
     )
     for has, lacks, missing in ((first, other, one.keys() - two.keys()), (other, first, two.keys() - one.keys())):
         if missing:
-            text = (
-                f"report: {places}: {has.name} has {len(missing)} rows that {lacks.name} lacks, such as {min(missing)}"
-            )
-            raise BenchError(f"{text}; score both on the same rows")
+            text = f"{has.name} has {len(missing)} rows that {lacks.name} lacks, such as {min(missing)}"
+            raise BenchError(f"report: {places}: {text}; score both on the same rows")
     changed = sorted(key for key in one if one[key] != two[key])
     if changed:
         raise BenchError(
