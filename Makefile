@@ -9,7 +9,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 
-.PHONY: demo test check lowest latest docs bench clean
+.PHONY: demo test check lowest latest docs site bench clean
 
 demo: $(VENV)/.installed
 	$(BIN)/bench-datasets demo --out demo
@@ -21,13 +21,16 @@ check: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(MAKE) docs
+	$(MAKE) site
 
 lowest latest:
 	.ci/versions $@ $(PYTEST_ARGS)
 
 docs: $(VENV)/.installed-dev
 	$(BIN)/python docs/hooks.py
+	$(MAKE) site
+
+site: $(VENV)/.installed-dev
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
 
 bench: $(VENV)/.installed-dev
