@@ -25,6 +25,9 @@ and a negative varint of seven it misreads, or never returns from."""
 AREA_BLOCK = 200
 """Masks whose areas are asked for in one call: with 256 or more, pycocotools raises under numpy 2."""
 
+TOGETHER, SMALL = 4, 500
+"""Pairs that share a call, which costs more than a small mask does, where a mask has fewer bytes than that."""
+
 NMS_BLOCK = 256
 """Candidates compared in one call: bounds the memory of a suppression to a block times what is kept."""
 
@@ -61,8 +64,7 @@ class PycocotoolsEngine:
             p, q = a.part(first, last), b.part(first, last)
             left[some], right[some] = p.areas(), q.areas()
             if _readable(p, q):
-                share = [coco.iou([x], [y], [1])[0, 0] for x, y in zip(p.rles(), q.rles(), strict=True)]
-                shared[some] = np.rint(np.nan_to_num(np.array(share)) * left[some])
+                shared[some] = np.rint(np.nan_to_num(_shares(p.rles(), q.rles())) * left[some])
             else:
                 shared[some] = _by_runs(p, q)
             first = last
@@ -175,6 +177,14 @@ def _union_areas(count: int, *parts: Part) -> NDArray[np.int64]:
     before = np.concatenate([[0], np.maximum.accumulate(ends)[:-1]])
     added: NDArray[np.int64] = np.concatenate([[0], np.cumsum(np.maximum(ends - np.maximum(starts, before), 0))])
     return np.diff(added[np.searchsorted(starts, np.arange(count + 1) * reach)])
+
+
+def _shares(a: list[dict[str, Any]], b: list[dict[str, Any]]) -> NDArray[np.float64]:
+    """What aligned masks share, as parts of a's: small ones a few a call, of which the diagonal is wanted."""
+    small = sum(len(rle["counts"]) for rle in (*a, *b)) < SMALL * 2 * len(a)
+    size = TOGETHER if small else 1
+    blocks = [slice(k, k + size) for k in range(0, len(a), size)]
+    return np.concatenate([np.diagonal(coco.iou(a[some], b[some], [1] * len(a[some]))) for some in blocks])
 
 
 def _readable(*columns: MaskColumn) -> bool:
