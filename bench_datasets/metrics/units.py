@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -107,16 +107,33 @@ def attach_rows(
         options: of the scoring; nothing depends on them here.
     """
     del begin, columns, options
-    answered = place >= 0
+    column = placed(found, place)
     for name in schema.names:
-        if found is None:
-            values = pa.nulls(len(table), schema.field(name).type)
-        else:
-            values = joined(found[name])
-            if not (answered.all() and np.array_equal(place, np.arange(len(values)))):
-                values = values.take(pa.array(place, mask=~answered))
-        table = table.append_column(name, values)
+        table = table.append_column(name, column(name, schema.field(name).type))
     return table
+
+
+def placed(found: pa.Table | None, place: NDArray[np.int64]) -> Callable[[str, pa.DataType], pa.Array]:
+    """A function that gives a column of prediction rows, by name and type, at their places: null where there is none.
+
+    Args:
+        found: prediction rows, or `None` if there are none.
+        place: `(n,) int64`, the row of `found`, -1 for none.
+
+    Example:
+        >>> placed(pa.table({"n": [5, 6]}), np.array([1, -1, 0]))("n", pa.int64()).to_pylist()
+        [6, None, 5]
+    """
+    as_it_is = found is not None and np.array_equal(place, np.arange(len(found)))
+    spread = pa.array(place, mask=place < 0)
+
+    def column(name: str, kind: pa.DataType) -> pa.Array:
+        if found is None or name not in found.column_names:
+            return pa.nulls(len(place), kind)
+        values = joined(found[name])
+        return values if as_it_is else values.take(spread)
+
+    return column
 
 
 def blame(table: pa.Table, twice: NDArray[np.bool_]) -> pa.Table:

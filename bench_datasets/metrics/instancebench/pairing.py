@@ -15,7 +15,7 @@ from bench_datasets.masks import MASK_TYPE, MaskColumn, list_offsets, list_value
 from bench_datasets.metrics.lots import joined
 from bench_datasets.metrics.masklists import MaskLists
 from bench_datasets.metrics.options import ScoreOptions
-from bench_datasets.metrics.units import FAULTS_TYPE, Units
+from bench_datasets.metrics.units import FAULTS_TYPE, Units, placed
 from bench_datasets.predictions import arrow_columns
 from bench_datasets.predictions.instancebench import ORIGINAL, ExpressionPairing, pair_expressions
 
@@ -97,17 +97,10 @@ def attach(
     options: ScoreOptions,
 ) -> pa.Table:
     """Truth rows with lists of predictions aligned with their expressions beside them."""
-    spread = pa.array(place, mask=place < 0)
-    as_it_is = found is not None and np.array_equal(place, np.arange(len(found)))
+    column = placed(found, place)
 
     def lists(values: pa.Array) -> pa.Array:
         return pa.ListArray.from_arrays(pa.array(begin.astype(np.int32)), values)
-
-    def column(name: str, kind: pa.DataType) -> pa.Array:
-        if found is None or name not in found.column_names:
-            return pa.nulls(len(place), kind)
-        values = joined(found[name])
-        return values if as_it_is else values.take(spread)
 
     table = table.append_column("pred_masks", lists(column("mask", MASK_TYPE)))
     for name, given in (("pred_boxes", "box"), ("pred_candidate_ids", "candidate_id")):
