@@ -5,9 +5,10 @@ from bench_datasets.masks.boundary import BoundaryCounts, boundary_pairs, union_
 from bench_datasets.masks.column import MASK_TYPE, MaskColumn
 from bench_datasets.masks.decoded import Decoded
 from bench_datasets.masks.dense import encode_dense, encode_label_map
-from bench_datasets.masks.engine import available_engines, get_engine, nms_order, quotient, using_engine
+from bench_datasets.masks.engine import Hits, available_engines, get_engine, nms_order, quotient, using_engine
 from bench_datasets.masks.features import MASK_FEATURE
 from bench_datasets.masks.ops import (
+    group_hits,
     group_intersections,
     intersections,
     iou,
@@ -26,6 +27,7 @@ __all__ = [
     "MASK_TYPE",
     "BoundaryCounts",
     "Decoded",
+    "Hits",
     "MaskColumn",
     "MaskError",
     "Status",
@@ -34,6 +36,7 @@ __all__ = [
     "encode_dense",
     "encode_label_map",
     "get_engine",
+    "group_hits",
     "group_intersections",
     "intersections",
     "iou",

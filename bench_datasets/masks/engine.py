@@ -9,7 +9,7 @@ from contextvars import ContextVar
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,6 +23,21 @@ if TYPE_CHECKING:
 Offsets = NDArray[np.int64]
 Part = tuple["MaskColumn", NDArray[np.int64]]
 """A column and the group `(n,) int64` of each of its masks; -1 for a mask that is in none."""
+
+
+class Hits(NamedTuple):
+    """Pairs of masks of two columns that share a pixel, by the first mask and then by the second.
+
+    Attributes:
+        left: `(h,) int64`, position in the one column.
+        right: `(h,) int64`, position in the other.
+        shared: `(h,) int64`, pixels of both.
+    """
+
+    left: Offsets
+    right: Offsets
+    shared: Offsets
+
 
 ENV = "BENCH_DATASETS_ENGINE"
 """Environment variable that names the engine."""
@@ -52,6 +67,9 @@ class Engine(Protocol):
         self, a: MaskColumn, a_groups: Offsets, b: MaskColumn, b_groups: Offsets
     ) -> NDArray[np.int64]:
         """All pairs within each group, flat: group k's `(n_k, m_k)` matrix in row order behind that of group k - 1."""
+
+    def group_hits(self, a: MaskColumn, a_groups: Offsets, b: MaskColumn, b_groups: Offsets) -> Hits:
+        """The pairs within each group that share a pixel."""
 
     def group_nms(self, column: MaskColumn, groups: Offsets, threshold: float) -> NDArray[np.bool_]:
         """`(n,) bool`, which masks greedy non-maximum suppression keeps (see `ops.nms`)."""

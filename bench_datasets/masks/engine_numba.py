@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from bench_datasets.masks.column import MaskColumn
 from bench_datasets.masks.decoded import Decoded, Ends, Measured
-from bench_datasets.masks.engine import Engine, Offsets, Part, nms_order
+from bench_datasets.masks.engine import Engine, Hits, Offsets, Part, nms_order
 
 _log = logging.getLogger(__name__)
 _lock = threading.Lock()
@@ -115,18 +115,28 @@ class NumbaEngine:
     def group_intersections(
         self, a: MaskColumn, a_groups: Offsets, b: MaskColumn, b_groups: Offsets
     ) -> NDArray[np.int64]:
-        """Boxes first, then the runs of the pairs whose boxes meet."""
+        """Zeros, and what is not."""
         width = np.diff(b_groups)
         group = np.repeat(np.arange(len(width)), np.diff(a_groups))
         place = np.concatenate([[0], np.cumsum(width[group])])
         out = np.zeros(int(place[-1]), np.int64)
+        hits = self.group_hits(a, a_groups, b, b_groups)
+        out[place[hits.left] + hits.right - b_groups[group[hits.left]]] = hits.shared
+        return out
+
+    def group_hits(self, a: MaskColumn, a_groups: Offsets, b: MaskColumn, b_groups: Offsets) -> Hits:
+        """Boxes first, then the runs of the pairs whose boxes meet."""
+        width = np.diff(b_groups)
+        group = np.repeat(np.arange(len(width)), np.diff(a_groups))
         left, right, a_box, b_box = a.decoded.ends, b.decoded.ends, _corners(a), _corners(b)
+        parts: dict[int, NDArray[np.int64]] = {}
 
         def work(first: int, last: int) -> None:
-            kernels.grouped(*left, a_box, *right, b_box, group, b_groups, place, first, last, out)
+            parts[first] = kernels.hits(*left, a_box, *right, b_box, group, b_groups, first, last)
 
         self._share(len(a), left.number * width[group], work)
-        return out
+        found = [parts[first] for first in sorted(parts)]
+        return Hits(*(found[0] if len(found) == 1 else np.concatenate(found, axis=1)))
 
     def group_nms(self, column: MaskColumn, groups: Offsets, threshold: float) -> NDArray[np.bool_]:
         """A mask meets only kept ones, and only where the areas allow an IoU above the threshold."""

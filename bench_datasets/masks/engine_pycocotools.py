@@ -12,7 +12,7 @@ from pycocotools import mask as coco
 
 from bench_datasets.masks.column import MaskColumn
 from bench_datasets.masks.decoded import Decoded
-from bench_datasets.masks.engine import Engine, Offsets, Part, nms_order, quotient
+from bench_datasets.masks.engine import Engine, Hits, Offsets, Part, nms_order, quotient
 from bench_datasets.masks.varint import decode_counts
 
 PAIR_BYTES = 1 << 19
@@ -81,6 +81,17 @@ class PycocotoolsEngine:
             if a1 > a0 and b1 > b0:
                 parts.append(matrix(np.arange(a0, a1), np.arange(b0, b1)).ravel())
         return np.concatenate(parts) if parts else np.zeros(0, np.int64)
+
+    def group_hits(self, a: MaskColumn, a_groups: Offsets, b: MaskColumn, b_groups: Offsets) -> Hits:
+        """What is not 0 in each group's matrix."""
+        matrix = _matrix(a, b)
+        found = [np.zeros((3, 0), np.int64)]
+        for a0, a1, b0, b1 in zip(a_groups[:-1], a_groups[1:], b_groups[:-1], b_groups[1:], strict=True):
+            if a1 > a0 and b1 > b0:
+                shared = matrix(np.arange(a0, a1), np.arange(b0, b1))
+                i, j = np.nonzero(shared)
+                found.append(np.stack([i + a0, j + b0, shared[i, j]]))
+        return Hits(*np.concatenate(found, axis=1))
 
     def group_nms(self, column: MaskColumn, groups: Offsets, threshold: float) -> NDArray[np.bool_]:
         """Greedy suppression, a block of candidates against what is kept so far, largest first."""

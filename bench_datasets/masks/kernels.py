@@ -255,9 +255,27 @@ def _apart(a_box, i, b_box, j):
     )
 
 
-@_kernel(_I32, _I64, _I64, _BOX, _I32, _I64, _I64, _BOX, _I64, _I64, _I64, _N, _N, _OUT64)
-def grouped(a, a_begin, a_count, a_box, b, b_begin, b_count, b_box, group, b_groups, place, first, last, out):
-    """Rows first to last of the groups' matrices: a's mask i with all of b's masks of its group, from place[i] on."""
+@njit(nogil=True, cache=True)
+def _row(a, a0, a_runs, x0, y0, x1, y1, b, b_begin, b_count, b_box, i, j0, j1, found, h):
+    """One mask's pairs, written to `found` from h on; how many."""
+    start = h
+    for j in range(j0, j1):
+        # All four at once: one jump that is hardly ever taken. An empty mask's box lies left of every other.
+        if (b_box[j, 0] <= x1) & (b_box[j, 2] >= x0) & (b_box[j, 1] <= y1) & (b_box[j, 3] >= y0):
+            both = _shared(a, a0, a_runs, b, b_begin[j], b_count[j])
+            if both > 0:
+                found[0, h] = i
+                found[1, h] = j
+                found[2, h] = both
+                h += 1
+    return h - start
+
+
+@njit((_I32, _I64, _I64, _BOX, _I32, _I64, _I64, _BOX, _I64, _I64, _N, _N), nogil=True, cache=True)
+def hits(a, a_begin, a_count, a_box, b, b_begin, b_count, b_box, group, b_groups, first, last):
+    """Pairs of a's masks first to last with b's of their group that share a pixel: `(3, h)`, i, j and the pixels."""
+    found = np.empty((3, 2 * (last - first) + 16), np.int64)
+    h = 0
     for i in range(first, last):
         x0 = a_box[i, 0]
         y0 = a_box[i, 1]
@@ -265,12 +283,14 @@ def grouped(a, a_begin, a_count, a_box, b, b_begin, b_count, b_box, group, b_gro
         y1 = a_box[i, 3]
         if x1 < x0:
             continue
-        b0 = b_groups[group[i]]
-        at = place[i] - b0
-        for j in range(b0, b_groups[group[i] + 1]):
-            # All four at once: one jump that is hardly ever taken. An empty mask's box lies left of every other.
-            if (b_box[j, 0] <= x1) & (b_box[j, 2] >= x0) & (b_box[j, 1] <= y1) & (b_box[j, 3] >= y0):
-                out[at + j] = _shared(a, a_begin[i], a_count[i], b, b_begin[j], b_count[j])
+        j0 = b_groups[group[i]]
+        j1 = b_groups[group[i] + 1]
+        if h + j1 - j0 > found.shape[1]:  # there is room for the whole row before it is begun
+            more = np.empty((3, max(2 * found.shape[1], h + j1 - j0)), np.int64)
+            more[:, :h] = found[:, :h]
+            found = more
+        h += _row(a, a_begin[i], a_count[i], x0, y0, x1, y1, b, b_begin, b_count, b_box, i, j0, j1, found, h)
+    return found[:, :h].copy()
 
 
 @_kernel(_I32, _I64, _I64, _BOX, _I64, _I32, _I64, _I64, _BOX, _I64, _I64, _I64, _N, _N, types.int64[:, ::1])

@@ -8,19 +8,22 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from bench_datasets.masks import MaskColumn
 
 
-def row_hashes(labels: Sequence[Mapping[str, Any]], masks: MaskColumn, groups: NDArray[np.int64]) -> list[str]:
+def row_hashes(
+    labels: Sequence[Mapping[str, Any]] | pa.Table, masks: MaskColumn, groups: NDArray[np.int64]
+) -> list[str]:
     """SHA-256 of each row, as hexadecimal text.
 
     What is hashed is the row's labels as canonical UTF-8 JSON (sorted names, no spaces, no escapes), followed by each
     mask as little-endian uint32: height, width, number of runs, runs (zero-length runs merged).
 
     Args:
-        labels: n rows' fields without masks.
+        labels: n rows' fields without masks, as mappings or as a table.
         masks: the rows' masks, all sound.
         groups: `(n + 1,) int64`, where each row's masks begin.
     """
@@ -28,7 +31,7 @@ def row_hashes(labels: Sequence[Mapping[str, Any]], masks: MaskColumn, groups: N
     bounds = begin[groups] * 4
     data = words.view(np.uint8).data
     result = []
-    for row, fields in enumerate(labels):
+    for row, fields in enumerate(labels.to_pylist() if isinstance(labels, pa.Table) else labels):
         digest = hashlib.sha256(canonical_json(fields))
         digest.update(data[bounds[row] : bounds[row + 1]])
         result.append(digest.hexdigest())

@@ -133,7 +133,7 @@ def panels(runs: Sequence[Run], material: Material, keys: Sequence[str]) -> Iter
 
 def _read(table: pa.Table) -> tuple[list[str], MaskLists, MaskLists]:
     rows = read_rows(table, None)
-    return rows.keys, rows.true, rows.predicted
+    return rows.keys.to_pylist(), rows.true, rows.predicted
 
 
 def _facts(row: Mapping[str, Any]) -> str:

@@ -15,7 +15,7 @@ from bench_datasets import masks
 from bench_datasets.metrics import matching
 from bench_datasets.metrics.masklists import CHUNK_BYTES, parts, read_mask_lists
 
-CALLS = ("decode", "words", "pair_overlaps", "group_intersections", "group_nms", "union_overlaps")
+CALLS = ("decode", "words", "pair_overlaps", "group_hits", "group_nms", "union_overlaps")
 """An engine's calls."""
 
 
@@ -26,7 +26,7 @@ def kernels(truth: Dataset, answers: Dataset) -> None:
     for start, stop in parts((true.bytes_a_row() + predicted.bytes_a_row()) / CHUNK_BYTES):
         a, b = predicted.slice(start, stop), true.slice(start, stop)
         keep = masks.nms(a.masks, a.groups, 0.5)
-        masks.group_intersections(a.masks, a.groups, b.masks, b.groups)
+        masks.group_hits(a.masks, a.groups, b.masks, b.groups)
         masks.union_overlaps(stop - start, (a.masks, np.where(keep, a.row_of, -1)), (b.masks, b.row_of))
 
 

@@ -67,7 +67,7 @@ def find(table: pa.Table, protocol: Any, rows: Iterable[pa.Table] | None) -> Err
         for batch in rows:
             read = read_rows(batch, None)
             for k, (covered, shared) in enumerate(_covered(read)):
-                i = place.get(read.keys[k], -1)
+                i = place.get(read.key(k), -1)
                 if i < 0 or not true[i] or table["skipped"][i].as_py():
                     continue
                 status = np.full(true[i], -1.0)

@@ -38,7 +38,7 @@ def explain(row: Mapping[str, Any], prediction: Any, protocol: str | None = None
     predicted = given if size is None else resize(given, np.full(len(given), size[0]), np.full(len(given), size[1]))
     score = float(scores.row_score[0]) if scores.counted[0] else None
     facts = {
-        "key": rows.keys[0], "protocol": chosen.name, "score": score,
+        "key": rows.key(0), "protocol": chosen.name, "score": score,
         "true": len(truth), "predicted": len(given), "scored": scored["kept_count"],
         "predictions": _fates(predicted, given, truth, scored, chosen) if size else [],
         "union_iou": float(quotient(scored["union_intersection"], _union(scored))) if size else None,
@@ -46,8 +46,8 @@ def explain(row: Mapping[str, Any], prediction: Any, protocol: str | None = None
     missed = sorted(set(range(len(truth))) - set(scored["matched_truth"]))
     facts["missed"] = missed
     return Explanation(
-        rows.keys[0],
-        _words(facts, chosen, rows.levels[0]),
+        rows.key(0),
+        _words(facts, chosen, rows.levels[0].as_py()),
         overlay(row.get("image"), size, truth, predicted if size else None),
         facts,
     )

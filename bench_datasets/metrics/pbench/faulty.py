@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from bench_datasets.faults import Fault, FaultError
+from bench_datasets.masks import list_offsets
 from bench_datasets.masks.resize import MAX_RESIZED
 from bench_datasets.metrics.masklists import MaskLists
 from bench_datasets.metrics.options import ScoreOptions
@@ -36,7 +38,7 @@ def find_faults(
     found: dict[int, list[Fault]] = {}
     for i in np.flatnonzero(_suspects(rows, (unsound_truth, unsound_predictions))).tolist():
         faults = [
-            Fault("malformed_mask", rows.keys[i], f"masks (truth), {text}; mend the source's row")
+            Fault("malformed_mask", rows.key(i), f"masks (truth), {text}; mend the source's row")
             for text in unsound_truth.get(i, ())
         ]
         faults += _sizes(rows, i) if not faults else []
@@ -55,10 +57,14 @@ def _suspects(rows: Rows, problems: tuple[Problems, Problems]) -> NDArray[np.boo
     suspects: NDArray[np.bool_] = ~rows.predicted.present | _uneven(rows.true) | (np.diff(rows.true.groups) == 0)
     for broken in problems:
         suspects[list(broken)] = True
-    for i, (read, centers) in enumerate(zip(rows.reading, rows.centers, strict=True)):
-        if read or centers is not None:
-            suspects[i] = True
+    suspects |= _sizes_in(rows.reading) > 0
+    suspects |= (_sizes_in(rows.centers) != np.diff(rows.predicted.groups)) & rows.has_centers
     return suspects
+
+
+def _sizes_in(column: pa.Array) -> NDArray[np.int64]:
+    """`(n,) int64`, items of each row's list; 0 where it is null."""
+    return np.diff(list_offsets(column))
 
 
 def _uneven(lists: MaskLists) -> NDArray[np.bool_]:
@@ -78,11 +84,11 @@ def _sizes(rows: Rows, i: int) -> list[Fault]:
     if len(sizes) > 1:
         shown = ", ".join(f"{h} x {w}" for h, w in sorted(sizes))
         text = f"masks (truth): expected one size, found {shown}; mend the source's row"
-        return [Fault("image_size_mismatch", rows.keys[i], text)]
+        return [Fault("image_size_mismatch", rows.key(i), text)]
     for height, width in sizes:
         if height * width > MAX_RESIZED and _sizes_of(rows.predicted, i) - sizes:
             text = f"pred_masks: too large to resize to the truth's {height} x {width}; give them at that size"
-            return [Fault("size_mismatch", rows.keys[i], text)]
+            return [Fault("size_mismatch", rows.key(i), text)]
     return []
 
 
@@ -99,13 +105,14 @@ def _own_size(rows: Rows, i: int) -> list[Fault]:
         return []
     shown = ", ".join(f"{h} x {w}" for h, w in sorted(sizes))
     text = f"pred_masks: the row has no truth, so its predictions must be of one size; found {shown}"
-    return [Fault("size_mismatch", rows.keys[i], text)]
+    return [Fault("size_mismatch", rows.key(i), text)]
 
 
 def _of_prediction(rows: Rows, row: int, problems: Problems, missing: str) -> list[Fault]:
     """What is wrong with one row's prediction, as faults with words for a person."""
-    key = rows.keys[row]
-    found = [Fault(code, key, f"prediction: {text}") for code, text in rows.reading[row]]
+    key = rows.key(row)
+    read = rows.reading[row].as_py() or []
+    found = [Fault(fault["code"], key, f"prediction: {fault['text']}") for fault in read]
     if not found and row in problems:
         advice = "; re-encode the prediction's masks (`check` lists them all)"
         found = [Fault("malformed_mask", key, f"pred_masks, {text}{advice}") for text in problems[row]]
@@ -114,10 +121,8 @@ def _of_prediction(rows: Rows, row: int, problems: Problems, missing: str) -> li
             'no prediction for this row; predict it, or ask for missing="empty" to count it as an answer without masks'
         )
         found = [Fault("missing_prediction", key, text)]
-    centers = rows.centers[row]
-    count = int(rows.predicted.groups[row + 1] - rows.predicted.groups[row])
-    if not found and centers is not None and centers.shape != (count, 2):
-        found = [
-            Fault("bad_box", key, f"pred_centers: expected {count} pairs [x, y], one a mask, found {len(centers)}")
-        ]
+    count, given = int(np.diff(rows.predicted.groups[row : row + 2])[0]), rows.centers[row].as_py()
+    if not found and given is not None and len(given) != count:
+        text = f"pred_centers: expected {count} pairs [x, y], one a mask, found {len(given)}"
+        found = [Fault("bad_box", key, text)]
     return found

@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from bench_datasets.masks import MaskColumn, group_intersections, nms, nms_order, quotient, resize, union_overlaps
+from bench_datasets.masks import MaskColumn, group_hits, nms, nms_order, quotient, resize, union_overlaps
 from bench_datasets.metrics.columns import list_column
-from bench_datasets.metrics.matching import assign
+from bench_datasets.metrics.matching import assign, settled
 from bench_datasets.metrics.pbench.boundary import measure_boundaries
 from bench_datasets.metrics.pbench.columns import features
 from bench_datasets.metrics.pbench.protocol import Protocol
@@ -74,8 +74,7 @@ def measure(rows: Rows, protocol: Protocol, *, boundary: bool) -> dict[str, pa.A
     united = np.where(in_union, row, -1)
     pixels = union_overlaps(n, (predicted, united), (true, true_row))
 
-    shared = group_intersections(predicted, groups, true, true_groups)
-    hits = _hits(shared, predicted, groups, true, true_groups)
+    hits = _hits(predicted, groups, true, true_groups, row)
     order = nms_order(predicted.areas(), row) if protocol.nms is not None else np.arange(len(predicted))
     pairs = _pairs(hits, clean, order, groups, true_groups)
     own = hits.row[pairs]
@@ -96,7 +95,7 @@ def measure(rows: Rows, protocol: Protocol, *, boundary: bool) -> dict[str, pa.A
     return {
         **{name: pa.array(values, SCHEMA.field(name).type) for name, values in found.items()},
         **{name: list_column(SCHEMA.field(name).type, values, per_row) for name, values in matched.items()},
-        **_positions(rows, shared, predicted, true),
+        **_positions(rows, hits),
     }
 
 
@@ -119,41 +118,36 @@ def _suppress(predicted: MaskColumn, row: Ints, compared: Flags, n: int) -> Flag
     return keep
 
 
-def _hits(shared: Ints, predicted: MaskColumn, groups: Ints, true: MaskColumn, true_groups: Ints) -> Hits:
-    """The pairs that share a pixel, of all pairs of all rows."""
-    wide = np.diff(true_groups)
-    begin = np.concatenate([[0], np.cumsum(np.diff(groups) * wide)])
-    some = np.flatnonzero(shared > 0)
-    row = np.searchsorted(begin, some, side="right") - 1
-    left, right = np.divmod(some - begin[row], np.maximum(wide[row], 1))
-    left, right, both = left + groups[row], right + true_groups[row], shared[some]
+def _hits(predicted: MaskColumn, groups: Ints, true: MaskColumn, true_groups: Ints, row: Ints) -> Hits:
+    """The pairs that share a pixel, of all pairs of all rows; `row` is each prediction's."""
+    left, right, both = group_hits(predicted, groups, true, true_groups)
     union = predicted.areas()[left] + true.areas()[right] - both
-    return Hits(row, left, right, both, union, quotient(both, union))
+    return Hits(row[left], left, right, both, union, quotient(both, union))
 
 
 def _pairs(hits: Hits, clean: Flags, order: Ints, groups: Ints, true_groups: Ints) -> Ints:
     """Assigned pairs, as positions among the hits; in each row by `order`, in which the solver sees predictions.
 
-    Where no mask of a row overlaps two others, its overlapping pairs are the assignment of the largest total.
+    The solver sees the rows that leave it a choice: how it settles ties depends on the whole matrix.
     """
     some = np.flatnonzero(clean[hits.predicted])
-    rivals = np.bincount(hits.predicted[some], minlength=len(clean))[hits.predicted[some]] > 1
-    rivals |= np.bincount(hits.true[some], minlength=int(true_groups[-1]))[hits.true[some]] > 1
+    certain, left_open = settled(hits.predicted[some], hits.true[some], hits.iou[some])
     contested = np.zeros(len(groups) - 1, np.bool_)
-    contested[hits.row[some[rivals]]] = True
-    chosen = [some[~contested[hits.row[some]]]]
+    contested[hits.row[some[left_open]]] = True
+    certain &= ~contested[hits.row[some]]
+    chosen = [some[certain]]
     bounds = np.searchsorted(hits.row, np.arange(len(groups)))
     for i in np.flatnonzero(contested).tolist():
         own = slice(int(bounds[i]), int(bounds[i + 1]))
-        at = hits.predicted[own] - groups[i], hits.true[own] - true_groups[i]
-        shape = int(groups[i + 1] - groups[i]), int(true_groups[i + 1] - true_groups[i])
-        iou, number = np.zeros(shape), np.full(shape, -1)
-        iou[at], number[at] = hits.iou[own], np.arange(own.start, own.stop)
+        p, t = hits.predicted[own] - groups[i], hits.true[own] - true_groups[i]
+        n, m = int(groups[i + 1] - groups[i]), int(true_groups[i + 1] - true_groups[i])
+        iou = np.zeros((n, m))
+        iou[p, t] = hits.iou[own]
         seen = order[groups[i] : groups[i + 1]]
         seen = seen[clean[seen]] - groups[i]
         solved = assign(iou[seen])
-        found = number[seen[solved.predicted], solved.true]
-        chosen.append(found[found >= 0])
+        pair = seen[solved.predicted] * m + solved.true
+        chosen.append(own.start + np.flatnonzero(np.isin(p * m + t, pair)))
     pairs = np.concatenate(chosen)
     rank = np.empty(len(order), np.int64)
     rank[order] = np.arange(len(order))
@@ -166,23 +160,36 @@ def _duplicates(hits: Hits, true_row: Ints, n: int) -> Ints:
     return np.bincount(true_row, weights=np.maximum(near - 1, 0), minlength=n).astype(np.int64)
 
 
-def _positions(rows: Rows, shared: Ints, predicted: MaskColumn, true: MaskColumn) -> dict[str, pa.Array]:
+def _positions(rows: Rows, hits: Hits) -> dict[str, pa.Array]:
     """The columns by place in the sequence; null in rows whose order of generation is not known."""
-    found: dict[str, list[Any]] = {name: [None] * len(rows) for name in POSITIONS}
-    ordered = [i for i, centers in enumerate(rows.centers) if centers is not None]
-    if ordered:
-        given, middles = rows.predicted.masks, _middles(rows.predicted.masks)
-        groups, true_groups = rows.predicted.groups, rows.true.groups
-        begin = np.concatenate([[0], np.cumsum(np.diff(groups) * np.diff(true_groups))])
-        areas, true_areas = predicted.areas(), true.areas()
-        for i in ordered:
-            p, t = slice(int(groups[i]), int(groups[i + 1])), slice(int(true_groups[i]), int(true_groups[i + 1]))
-            both = shared[begin[i] : begin[i + 1]].reshape(p.stop - p.start, t.stop - t.start)
-            union = areas[p, None] + true_areas[None, t] - both
-            drift = _drift(rows.centers[i], middles[p], given.widths[p], given.heights[p])
-            for name, values in zip(POSITIONS, _best(both, union, drift), strict=True):
-                found[name][i] = values
-    return {name: pa.array(values, SCHEMA.field(name).type) for name, values in found.items()}
+    ordered = rows.has_centers
+    if not ordered.any():
+        return {name: pa.nulls(len(rows), SCHEMA.field(name).type) for name in POSITIONS}
+    masks, groups = rows.predicted.masks, rows.predicted.groups
+    there = ordered[rows.predicted.row_of]
+    best, shared, union = _best(hits, len(masks))
+    middles, size = _middles(masks), np.stack([masks.widths, masks.heights], axis=1).astype(np.float64)
+    centers = rows.centers.flatten().flatten().to_numpy(zero_copy_only=False).reshape(-1, 2)
+    away = centers * size[there] - middles[there]
+    drift = np.sqrt((away**2).sum(axis=1)) / np.sqrt((size[there] ** 2).sum(axis=1))
+    first = np.where(best >= 0, best - rows.true.groups[:-1][rows.predicted.row_of], -1)
+    values = (first[there], shared[there], union[there], drift)
+    sizes = np.where(ordered, np.diff(groups), 0)
+    return {
+        name: list_column(SCHEMA.field(name).type, value, sizes, ordered)
+        for name, value in zip(POSITIONS, values, strict=True)
+    }
+
+
+def _best(hits: Hits, count: int) -> tuple[Ints, Ints, Ints]:
+    """Of each of `count` predictions: the truth it meets best (of equals the first), shared pixels, union; -1, 0, 0."""
+    order = np.lexsort((hits.true, -hits.iou, hits.predicted))
+    own = hits.predicted[order]
+    first = order[np.concatenate([[True], own[1:] != own[:-1]])] if len(order) else order
+    best, shared, union = np.full(count, -1), np.zeros(count, np.int64), np.zeros(count, np.int64)
+    at = hits.predicted[first]
+    best[at], shared[at], union[at] = hits.true[first], hits.shared[first], hits.union[first]
+    return best, shared, union
 
 
 def _middles(masks: MaskColumn) -> NDArray[np.float64]:
@@ -191,26 +198,3 @@ def _middles(masks: MaskColumn) -> NDArray[np.float64]:
     middle = box[:, :2] + box[:, 2:] / 2
     middle[box[:, 2] == 0] = np.nan
     return middle
-
-
-def _drift(centers: Any, middles: NDArray[np.float64], widths: Ints, heights: Ints) -> NDArray[np.float64]:
-    """`(n,) float64`, from the predicted centres (fractions) to the masks' middles, in diagonals of the image."""
-    size = np.stack([widths, heights], axis=1).astype(np.float64)
-    away = centers * size - middles
-    return np.asarray(np.sqrt((away**2).sum(axis=1)) / np.sqrt((size**2).sum(axis=1)), np.float64)
-
-
-def _best(both: Ints, union: Ints, drift: NDArray[np.float64]) -> list[list[Any]]:
-    """By place in the sequence: best truth, shared pixels, union, drift."""
-    if not both.shape[1]:
-        return [[-1] * len(drift), [0] * len(drift), [0] * len(drift), drift.tolist()]
-    iou = quotient(both, union)
-    best = iou.argmax(axis=1)
-    k = np.arange(len(best))
-    found = iou[k, best] > 0
-    return [
-        np.where(found, best, -1).tolist(),
-        np.where(found, both[k, best], 0).tolist(),
-        np.where(found, union[k, best], 0).tolist(),
-        drift.tolist(),
-    ]

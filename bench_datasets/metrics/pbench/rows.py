@@ -2,68 +2,82 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from bench_datasets.benchmarks import PBENCH_LEVELS
 from bench_datasets.faults import BenchError
+from bench_datasets.metrics.lots import joined
 from bench_datasets.metrics.masklists import MaskLists, read_mask_lists
+from bench_datasets.metrics.units import FAULTS_TYPE
 
 LABEL_COLUMNS = ("key", "id", "level", "expression", "masks", "count", "faults", "image_sha256")
 ANSWER_COLUMNS = ("pred_masks", "pred_scores", "pred_centers", "pred_sizes", "pred_faults")
 
+CENTERS_TYPE = pa.list_(pa.list_(pa.float64(), 2))
+"""Arrow type of the centres: a list of pairs x, y a row."""
+
+CODES_TYPE = pa.list_(pa.string())
+
 
 @dataclass(frozen=True)
 class Rows:
-    """n rows of truth with their predictions.
+    """n rows of truth with their predictions; columns are Arrow's own, so that no row costs a Python object.
 
     Attributes:
-        keys: the rows' keys.
-        levels: the rows' levels, by name.
+        keys: string, the rows' keys.
+        levels: string, the rows' levels, by name.
         labels: the fields that the row hash covers, without the masks.
-        clusters: what a row is resampled with: its image's hash, or its key.
-        noted: the builder's fault codes.
+        clusters: string, what a row is resampled with: its image's hash, or its key.
+        noted: the builder's fault codes, of `CODES_TYPE`.
         true: truth masks.
         predicted: predicted masks, in the order given; null where a row has no prediction.
-        centers: `(masks, 2) float64` a row, the predicted centre x, y as fractions of the image, or `None`.
-        reading: faults found when the predictions were read.
+        centers: the predicted centres as fractions of the image, of `CENTERS_TYPE`; null where there are none.
+        reading: faults found when the predictions were read, of `FAULTS_TYPE`.
     """
 
-    keys: list[str]
-    levels: list[str]
-    labels: list[dict[str, Any]]
-    clusters: list[str]
-    noted: list[list[str]]
+    keys: pa.Array
+    levels: pa.Array
+    labels: pa.Table
+    clusters: pa.Array
+    noted: pa.Array
     true: MaskLists
     predicted: MaskLists
-    centers: list[NDArray[np.float64] | None]
-    reading: list[list[tuple[str, str]]]
+    centers: pa.Array
+    reading: pa.Array
 
     def __len__(self) -> int:
         return len(self.keys)
 
+    def key(self, row: int) -> str:
+        """The key of one row."""
+        return str(self.keys[row].as_py())
+
+    @property
+    def has_centers(self) -> NDArray[np.bool_]:
+        """`(n,) bool`, whether the order in which a row's predictions were generated is known."""
+        found: NDArray[np.bool_] = self.centers.is_valid().to_numpy(zero_copy_only=False)
+        return found
+
     def slice(self, start: int, stop: int) -> Rows:
-        """The rows from `start` to `stop`."""
-        part = slice(start, stop)
-        return Rows(
-            self.keys[part], self.levels[part], self.labels[part], self.clusters[part], self.noted[part],
-            self.true.slice(start, stop), self.predicted.slice(start, stop), self.centers[part], self.reading[part],
-        )  # fmt: skip
+        """The rows from `start` to `stop`, over the same buffers."""
+        return self._each(lambda column: column.slice(start, stop - start), lambda lists: lists.slice(start, stop))
 
     def take(self, rows: NDArray[np.int64]) -> Rows:
         """The chosen rows."""
+        index = pa.array(rows, pa.int64())
+        return self._each(lambda column: column.take(index), lambda lists: lists.take(rows))
 
-        def pick(items: list[Any]) -> list[Any]:
-            return [items[i] for i in rows]
-
+    def _each(self, column: Callable[[Any], Any], lists: Callable[[MaskLists], MaskLists]) -> Rows:
         return Rows(
-            pick(self.keys), pick(self.levels), pick(self.labels), pick(self.clusters), pick(self.noted),
-            self.true.take(rows), self.predicted.take(rows), pick(self.centers), pick(self.reading),
+            column(self.keys), column(self.levels), column(self.labels), column(self.clusters), column(self.noted),
+            lists(self.true), lists(self.predicted), column(self.centers), column(self.reading),
         )  # fmt: skip
 
 
@@ -77,7 +91,7 @@ def read_rows(batch: pa.Table | Mapping[str, Any], level: str | None, *, predict
         predictions: whether `pred_masks` must be there.
 
     Raises:
-        BenchError: a column is absent, or a level is unknown.
+        BenchError: a column is absent or of values that don't go together, or a level is unknown.
     """
     names = batch.column_names if isinstance(batch, pa.Table) else list(batch)
     needed = ["masks"] + ([] if "key" in names else ["id"]) + (["pred_masks"] if predictions else [])
@@ -87,35 +101,26 @@ def read_rows(batch: pa.Table | Mapping[str, Any], level: str | None, *, predict
             f"pbench rows: expected the columns {', '.join(needed)}, found {', '.join(names)}; without {absent[0]} they"
             " can't be scored (is it another benchmark's file?)"
         )
+    n = len(batch["masks"])
 
-    def column(name: str) -> Any:
-        return batch[name] if name in names else None
+    def column(name: str, kind: pa.DataType | None = None) -> pa.Array:
+        return _array(name, batch[name], kind) if name in names else pa.nulls(n, kind)
 
-    def values(name: str, default: Any = None) -> list[Any]:
-        found = column(name)
-        if found is None:
-            return [default] * n
-        if isinstance(found, (pa.Array, pa.ChunkedArray)):
-            return list(found.to_pylist())
-        return list(found.tolist() if isinstance(found, np.ndarray) else found)
-
-    n = len(column("masks"))
-    ids = values("id")
-    levels = [_level(value, level) for value in values("level")]
-    keys = [key or _key(name, row) for key, name, row in zip(values("key"), levels, ids, strict=True)]
-    texts = values("expression")
-    labels = [
-        {"expression": text, "id": row, "level": name} for text, row, name in zip(texts, ids, levels, strict=True)
-    ]
-    clusters = [image or key for image, key in zip(values("image_sha256"), keys, strict=True)]
-    true = read_mask_lists(column("masks"))
-    predicted = read_mask_lists(column("pred_masks") if predictions else [None] * n)
+    ids = column("id")
+    levels = _levels(column("level"), level)
+    keys = _keys(column("key", pa.string()), levels, ids)
+    images = column("image_sha256", pa.string())
     return Rows(
-        keys, levels, labels, clusters,
-        [[] if codes is None else list(codes) for codes in values("faults")], true, predicted,
-        [_centers(value) for value in values("pred_centers")],
-        [[(fault["code"], fault["text"]) for fault in found or []] for found in values("pred_faults")],
-    )  # fmt: skip
+        keys,
+        levels,
+        pa.table({"expression": column("expression"), "id": ids, "level": levels}),
+        keys if images.null_count == n else pc.coalesce(pc.if_else(pc.equal(images, ""), None, images), keys),
+        column("faults", CODES_TYPE),
+        read_mask_lists(batch["masks"]),
+        read_mask_lists(batch["pred_masks"] if predictions else [None] * n),
+        _centers(batch["pred_centers"] if "pred_centers" in names else pa.nulls(n)),
+        column("pred_faults", FAULTS_TYPE),
+    )
 
 
 def row_names(
@@ -135,19 +140,51 @@ def row_names(
         raise BenchError(
             f"pbench rows: expected a column id, found {', '.join(columns)}; is it another benchmark's data?"
         )
-    ids = table["id"].to_pylist()
-    given = table["level"].to_pylist() if "level" in table.column_names else [None] * len(ids)
-    levels = [_level(value, level) for value in given]
-    keys = table["key"].to_pylist() if "key" in table.column_names else [None] * len(ids)
-    return [key or _key(name, row) for key, name, row in zip(keys, levels, ids, strict=True)], ids, levels
+
+    def column(name: str, kind: pa.DataType | None = None) -> pa.Array:
+        return _array(name, table[name], kind) if name in table.column_names else pa.nulls(len(table), kind)
+
+    ids = column("id")
+    levels = _levels(column("level"), level)
+    return _keys(column("key", pa.string()), levels, ids).to_pylist(), ids.to_pylist(), levels.to_pylist()
 
 
-def _key(level: str, number: int | None) -> str:
-    if number is None:
+def _array(name: str, values: Any, kind: pa.DataType | None) -> pa.Array:
+    """A column as one Arrow array; of the type given, if one is."""
+    try:
+        if isinstance(values, (pa.Array, pa.ChunkedArray)):
+            array = joined(values) if isinstance(values, pa.ChunkedArray) else values
+            return array if kind is None or array.type == kind else array.cast(kind)
+        return pa.array(values, kind)
+    except (pa.ArrowException, TypeError) as error:
+        expected = "values of one kind" if kind is None else f"values that Arrow takes as {kind}"
+        raise BenchError(f"pbench rows: column {name}: expected {expected}, found others ({error})") from error
+
+
+def _levels(column: pa.Array, given: str | None) -> pa.Array:
+    """The levels by name; each that occurs is looked at once."""
+    if not len(column):
+        return pa.array([], pa.string())
+    if column.null_count == len(column):
+        return pa.repeat(_level(None, given), len(column))
+    encoded = column.dictionary_encode()
+    known = pa.array([_level(value, given) for value in encoded.dictionary.to_pylist()], pa.string())
+    found = known.take(encoded.indices)
+    return found.fill_null(_level(None, given)) if found.null_count else found
+
+
+def _keys(keys: pa.Array, levels: pa.Array, ids: pa.Array) -> pa.Array:
+    """The keys that are there, and for the other rows `<level>/<id>`."""
+    nameless = pc.or_kleene(pc.is_null(keys), pc.equal(keys, ""))
+    if not pc.any(nameless).as_py():
+        return keys
+    made = pc.binary_join_element_wise(levels, ids.cast(pa.string()), "/")
+    found = pc.if_else(nameless, made, keys)
+    if found.null_count:
         raise BenchError(
             "pbench rows: expected an integer as id of every row, found null; give each row an id or a key"
         )
-    return f"{level}/{number}"
+    return found
 
 
 def _level(value: object, given: str | None) -> str:
@@ -164,10 +201,24 @@ def _level(value: object, given: str | None) -> str:
     raise BenchError(f"level: expected one of {', '.join(PBENCH_LEVELS)}, got {value!r}")
 
 
-def _centers(value: Sequence[Any] | None) -> NDArray[np.float64] | None:
+def _centers(column: Any) -> pa.Array:
+    """The centres, of `CENTERS_TYPE`: a centre that is not there becomes NaN, what is no list of pairs an empty list."""
+    if isinstance(column, pa.ChunkedArray):
+        column = joined(column)
+    if isinstance(column, pa.Array) and column.null_count == len(column):
+        return pa.nulls(len(column), CENTERS_TYPE)
+    if isinstance(column, pa.Array) and column.type == CENTERS_TYPE and not column.flatten().null_count:
+        return column
+    rows = column.to_pylist() if isinstance(column, pa.Array) else column
+    return pa.array([_pairs(value) for value in rows], CENTERS_TYPE)
+
+
+def _pairs(value: Sequence[Any] | None) -> list[list[float]] | None:
     if value is None:
         return None
     try:
-        return np.array([[np.nan, np.nan] if item is None else item for item in value], np.float64).reshape(-1, 2)
+        pairs = np.array([[np.nan, np.nan] if item is None else item for item in value], np.float64).reshape(-1, 2)
     except (TypeError, ValueError):
-        return np.full((0, 2), np.nan)
+        return []
+    found: list[list[float]] = pairs.tolist()
+    return found

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from bench_datasets.faults import Fault
 from bench_datasets.masks import Decoded
-from bench_datasets.metrics.columns import spread
+from bench_datasets.metrics.columns import list_column, spread
 from bench_datasets.metrics.hashes import row_hashes
 from bench_datasets.metrics.masklists import CHUNK_BYTES, parts
 from bench_datasets.metrics.options import ScoreOptions
@@ -18,7 +19,7 @@ from bench_datasets.metrics.pbench.columns import features
 from bench_datasets.metrics.pbench.faulty import find_faults
 from bench_datasets.metrics.pbench.measure import MATCHED, POSITIONS, measure
 from bench_datasets.metrics.pbench.protocol import Protocol, get_protocol
-from bench_datasets.metrics.pbench.rows import Rows, read_rows
+from bench_datasets.metrics.pbench.rows import CODES_TYPE, Rows, read_rows
 
 CHUNK_PAIRS = 1 << 21
 """Pairs of masks that are compared at a time."""
@@ -68,18 +69,36 @@ def _chunks(rows: Rows) -> Iterator[Rows]:
 def _score_chunk(rows: Rows, protocol: Protocol, options: ScoreOptions) -> dict[str, Any]:
     n, unsound = len(rows), rows.true.problems()
     faults = find_faults(rows, unsound, protocol, options)
-    hashable = np.array([i for i in range(n) if i not in unsound], np.int64)
-    hashed = rows if len(hashable) == n else rows.take(hashable)
-    hashes = dict(zip(hashable.tolist(), row_hashes(hashed.labels, hashed.true.masks, hashed.true.groups), strict=True))
-    good = np.array([i not in faults for i in range(n)], np.bool_)
-    measured = measure(rows if good.all() else rows.take(np.flatnonzero(good)), protocol, boundary=options.boundary)
+    good = np.ones(n, np.bool_)
+    good[list(faults)] = False
+    measured = measure(rows if not faults else rows.take(np.flatnonzero(good)), protocol, boundary=options.boundary)
     return {
         "key": rows.keys,
         "cluster": rows.clusters,
-        "protocol": [f"{protocol.name}@{protocol.version}"] * n,
-        "row_sha256": [hashes.get(i, "") for i in range(n)],
+        "protocol": pa.repeat(f"{protocol.name}@{protocol.version}", n),
+        "row_sha256": _hashes(rows, unsound),
         "level": rows.levels,
-        "faults": [sorted({*rows.noted[i], *(fault.code for fault in faults.get(i, ()))}) for i in range(n)],
+        "faults": _codes(rows, faults),
         "skipped": ~good,
         **{name: spread(values, good, DEFAULTS.get(name, 0)) for name, values in measured.items()},
     }
+
+
+def _hashes(rows: Rows, unsound: Mapping[int, list[str]]) -> list[str]:
+    """Of the rows whose truth is sound; empty for others."""
+    if not unsound:
+        return row_hashes(rows.labels, rows.true.masks, rows.true.groups)
+    sound = np.array([i for i in range(len(rows)) if i not in unsound], np.int64)
+    some, found = rows.take(sound), [""] * len(rows)
+    for i, digest in zip(sound.tolist(), row_hashes(some.labels, some.true.masks, some.true.groups), strict=True):
+        found[i] = digest
+    return found
+
+
+def _codes(rows: Rows, faults: Mapping[int, list[Fault]]) -> pa.Array:
+    """Codes of what the builder and the scoring found, sorted, each once."""
+    if not faults and not len(rows.noted.flatten()):
+        return list_column(CODES_TYPE, [], np.zeros(len(rows), np.int64))
+    noted = rows.noted.to_pylist()
+    found = [sorted({*(noted[i] or ()), *(fault.code for fault in faults.get(i, ()))}) for i in range(len(rows))]
+    return pa.array(found, CODES_TYPE)
