@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from bench_datasets.benchmarks import get_benchmark
 from bench_datasets.faults import BenchError, FaultError
+from bench_datasets.metrics.lots import ArrowRows
 from bench_datasets.metrics.options import ScoreOptions
 from bench_datasets.metrics.planning import UnitScorer, table_features
 from bench_datasets.metrics.units import Units
@@ -233,7 +234,7 @@ def _verify_group(index: Index, lot: int) -> tuple[list[str], list[str]]:
     each = np.arange(len(rows) + 1)
     units = Units(each[:-1], each, rows, names, np.zeros(len(rows), np.bool_), [], rows=owners)
     try:
-        return verify(metric, Dataset(table.replace_schema_metadata(None)), units, index.options).hashes, []
+        return verify(metric, ArrowRows(Dataset(table.replace_schema_metadata(None))), units, index.options).hashes, []
     except FaultError as error:
         return [], [error.code, error.key, error.text]
 

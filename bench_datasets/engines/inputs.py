@@ -9,14 +9,13 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from datasets import Dataset
 from numpy.typing import NDArray
 
 from bench_datasets import __version__
 from bench_datasets.engines.content import ContentHash, table_row_bytes
 from bench_datasets.faults import FAULTS
 from bench_datasets.metrics.hashes import canonical_json
-from bench_datasets.metrics.lots import rows_at_a_time
+from bench_datasets.metrics.lots import ArrowRows, rows_at_a_time
 from bench_datasets.metrics.masklists import parts
 from bench_datasets.metrics.planning import Plan
 
@@ -48,7 +47,7 @@ def look_over(plan: Plan) -> Inputs:
     The hash depends on the content alone: streamed or not, from whatever format, in whatever chunks.
     """
     truth, sizes, doubtful = ContentHash(), [np.zeros(0, np.int64)], [np.zeros(0, np.bool_)]
-    for table in _lots(plan.labels):
+    for table in _lots(ArrowRows(plan.labels)):
         truth.add(table)
         sizes.append(table_row_bytes(table))
         doubtful.append(_doubtful(table))
@@ -82,11 +81,11 @@ def _doubtful(table: pa.Table) -> NDArray[np.bool_]:
     return np.asarray(found, np.bool_)
 
 
-def _lots(data: Dataset, rows: NDArray[np.int64] | None = None) -> Iterator[pa.Table]:
-    """The rows of a Dataset, or the chosen ones, a lot at a time."""
-    arrow, size = data.with_format("arrow"), rows_at_a_time(data)
+def _lots(data: ArrowRows, rows: NDArray[np.int64] | None = None) -> Iterator[pa.Table]:
+    """All rows, or the chosen ones, a lot at a time."""
+    size = rows_at_a_time(data)
     for first in range(0, len(data) if rows is None else len(rows), size):
-        yield arrow[first : first + size] if rows is None else arrow[rows[first : first + size].tolist()]
+        yield data[first : first + size] if rows is None else data[rows[first : first + size].tolist()]
 
 
 def cut(units: Sequence[int], inputs: Inputs) -> list[list[int]]:

@@ -25,7 +25,7 @@ from bench_datasets.engines.merging import join
 from bench_datasets.faults import BenchError, FaultError
 from bench_datasets.metrics.files import write_scores
 from bench_datasets.metrics.hashes import content_hash
-from bench_datasets.metrics.lots import BATCH_ROWS
+from bench_datasets.metrics.lots import BATCH_ROWS, ArrowRows
 from bench_datasets.metrics.options import ScoreOptions
 from bench_datasets.metrics.planning import Plan, count_faults, record_of, table_features
 
@@ -110,7 +110,7 @@ def score_on_ray(
     table = join([table.cast(features.arrow_schema) for table in tables], benchmark)
     if len(table) != len(units):
         raise BenchError(f"ray: expected {len(units)} score rows, found {len(table)}; run it again")
-    scores = Plan(benchmark, options, labels, Dataset(named), units, record).finish(table)
+    scores = Plan(benchmark, options, labels, ArrowRows(Dataset(named)), units, record).finish(table)
     if "://" not in out:
         write_scores(scores, Path(out))
     return scores

@@ -11,6 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from bench_datasets.masks import MASK_TYPE, MaskColumn, list_offsets, list_values, parse_masks
+from bench_datasets.metrics.lots import joined
 
 CHUNK_BYTES = 1 << 22
 """Bytes of counts that are decoded at a time."""
@@ -89,9 +90,7 @@ def read_mask_lists(column: pa.Array | pa.ChunkedArray | Sequence[Any]) -> MaskL
             PBench), or any sequence of Python lists of masks; a row may be null.
     """
     if isinstance(column, (pa.Array, pa.ChunkedArray)):
-        array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-        if isinstance(array, pa.ChunkedArray):
-            array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], array.type)
+        array = joined(column) if isinstance(column, pa.ChunkedArray) else column
         if _is_mask_lists(array.type):
             present = array.is_valid().to_numpy(zero_copy_only=False)
             return MaskLists(MaskColumn.from_arrow(list_values(array)), list_offsets(array), present, {})

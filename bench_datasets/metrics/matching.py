@@ -104,9 +104,7 @@ def settled(
     return chosen, still
 
 
-def _best_other(
-    end: NDArray[np.int64], weight: NDArray[np.float64], order: NDArray[np.int64]
-) -> NDArray[np.float64]:
+def _best_other(end: NDArray[np.int64], weight: NDArray[np.float64], order: NDArray[np.int64]) -> NDArray[np.float64]:
     """`(p,) float64`, for each pair the largest weight among the others at one of its ends; 0 if it is alone there.
 
     Args:

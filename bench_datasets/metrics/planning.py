@@ -6,6 +6,7 @@ import hashlib
 import inspect
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from types import ModuleType
 from typing import Any
 
@@ -20,7 +21,7 @@ from bench_datasets.builders import provenance
 from bench_datasets.faults import BenchError, FaultError
 from bench_datasets.masks import using_engine
 from bench_datasets.metrics.hashes import content_hash
-from bench_datasets.metrics.lots import BATCH_ROWS, rows_at_a_time, rows_of
+from bench_datasets.metrics.lots import BATCH_ROWS, ArrowRows, rows_at_a_time, rows_of
 from bench_datasets.metrics.options import ScoreOptions
 from bench_datasets.metrics.provenance import with_provenance
 from bench_datasets.metrics.units import Units, blame
@@ -49,7 +50,7 @@ class Plan:
     benchmark: str
     options: ScoreOptions
     labels: Dataset
-    answers: Dataset
+    answers: ArrowRows
     units: Units
     record: dict[str, Any]
     readings: Readings = field(default_factory=Readings)
@@ -65,9 +66,19 @@ class Plan:
         return range(len(self.units))
 
     @property
+    def lot(self) -> int:
+        """How many units to score at a time."""
+        return rows_at_a_time(ArrowRows(self.labels), self.answers)
+
+    @cached_property
     def features(self) -> Features:
         """Of the score table."""
         return table_features(self.benchmark, boundary=self.options.boundary)
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        """Of the score table."""
+        return self.features.arrow_schema
 
     def score(self, units: Sequence[int], num_proc: int | None = None, *, quiet: bool = False) -> pa.Table:
         """Score some units.
@@ -85,7 +96,7 @@ class Plan:
             scored = numbers.map(
                 UnitScorer(self),
                 batched=True,
-                batch_size=rows_at_a_time(self.labels, self.answers),
+                batch_size=self.lot,
                 num_proc=num_proc,
                 remove_columns=["unit"],
                 features=self.features,
@@ -93,12 +104,12 @@ class Plan:
                 desc="Scoring",
             )
             return pa.table(scored.with_format("arrow")[:])
-        schema = self.features.arrow_schema
+        schema = self.schema
         found = list(self._in_turn(list(units), quiet))
         return pa.concat_tables(found).cast(schema) if found else schema.empty_table()
 
     def _in_turn(self, units: list[int], quiet: bool) -> Iterator[pa.Table]:
-        work, size = UnitScorer(self), rows_at_a_time(self.labels, self.answers)
+        work, size = UnitScorer(self), self.lot
         with tqdm(total=len(units), desc="Scoring", unit=" rows", disable=quiet or None) as progress:
             for first in range(0, len(units), size):
                 some = units[first : first + size]
@@ -107,9 +118,8 @@ class Plan:
 
     def finish(self, table: pa.Table) -> Dataset:
         """All score rows as a Dataset, sorted, with the provenance in the schema's metadata."""
-        features = self.features
         table = table.take(pa.array(sort_order(table, self.metric.SORT_COLUMNS))).combine_chunks()
-        table = with_provenance(table.cast(features.arrow_schema), features, self.record)
+        table = with_provenance(table.cast(self.schema), self.features, self.record)
         return Dataset(table, fingerprint=_fingerprint(table))
 
 
@@ -145,8 +155,9 @@ def make_plan(
         raise BenchError("truth: expected rows, found none")
     units: Units = metric.pair_units(labels, predictions, options, whole)
     others = count_faults(units, options)
-    answers = predictions.select_columns([c for c in metric.ANSWER_COLUMNS if c in predictions.column_names])
-    verified = verify(metric, answers, units, options, num_proc, rows_at_a_time(labels, answers))
+    answers = ArrowRows(predictions, [c for c in metric.ANSWER_COLUMNS if c in predictions.column_names])
+    size = rows_at_a_time(ArrowRows(labels), answers)
+    verified = verify(metric, answers, units, options, num_proc, size)
     dataset = {
         "source": source["source"] if source else None,
         "split": str(truth.split) if truth.split is not None else None,
@@ -283,8 +294,9 @@ class UnitScorer:
 
     def __init__(self, plan: Plan) -> None:
         self.benchmark, self.options, self.units = plan.benchmark, plan.options, plan.units
-        self.labels, self.answers = plan.labels.with_format("arrow"), plan.answers.with_format("arrow")
-        self.schema, self.readings = plan.answers.features.arrow_schema, plan.readings
+        self.labels: Any = ArrowRows(plan.labels)
+        self.answers: Any = plan.answers
+        self.schema, self.readings = plan.answers.schema, plan.readings
 
     def __call__(self, batch: dict[str, list[int]]) -> pa.Table:
         """Score rows of the units that the batch names in its column `unit`."""
@@ -298,14 +310,15 @@ class UnitScorer:
     def attached(self, chosen: Sequence[int]) -> pa.Table:
         """Truth rows of some units with their predictions beside them, as they are scored."""
         metric, units = get_benchmark(self.benchmark).metric_module(), self.units
-        truth = rows_of(self.labels, units.truth[chosen])
-        sizes = units.begin[1:][chosen] - units.begin[:-1][chosen]
+        numbers = np.asarray(chosen, np.int64)
+        truth = rows_of(self.labels, units.truth[numbers])
+        sizes = units.begin[1:][numbers] - units.begin[:-1][numbers]
         begin = np.concatenate([[0], np.cumsum(sizes)])
-        wanted = units.answers[np.arange(int(begin[-1])) + np.repeat(units.begin[:-1][chosen] - begin[:-1], sizes)]
+        wanted = units.answers[np.arange(int(begin[-1])) + np.repeat(units.begin[:-1][numbers] - begin[:-1], sizes)]
         there = np.flatnonzero(wanted >= 0)
         found = rows_of(self.answers, wanted[there]) if len(there) else None
         place = np.full(len(wanted), -1)
         place[there] = np.arange(len(there))
         columns = {name: [values[i] for i in chosen] for name, values in units.columns.items()}
         table: pa.Table = metric.attach(truth, found, place, begin, columns, self.schema, self.options)
-        return blame(table, units.twice[chosen]) if units.twice[chosen].any() else table
+        return blame(table, units.twice[numbers]) if units.twice[numbers].any() else table

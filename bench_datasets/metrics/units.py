@@ -75,7 +75,7 @@ class Units:
             keys: of the truth rows.
             faults: of the pairing; missing predictions are met again while scoring and are left out here.
         """
-        place = {key: i for i, key in enumerate(keys)}
+        place = {key: i for i, key in enumerate(keys)} if faults else {}
         twice = np.zeros(len(keys), np.bool_)
         others = []
         for fault in faults:
@@ -108,9 +108,8 @@ def attach_rows(
     """
     del begin, columns, options
     column = placed(found, place)
-    for name in schema.names:
-        table = table.append_column(name, column(name, schema.field(name).type))
-    return table
+    arrays = [column(name, schema.field(name).type) for name in schema.names]
+    return pa.table([*table.columns, *arrays], names=[*table.column_names, *schema.names])
 
 
 def placed(found: pa.Table | None, place: NDArray[np.int64]) -> Callable[[str, pa.DataType], pa.Array]:

@@ -10,16 +10,16 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
-from datasets import Dataset
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from bench_datasets.faults import FAULTS
 from bench_datasets.masks import Decoded, using_engine
 from bench_datasets.metrics.hashes import row_hashes
-from bench_datasets.metrics.lots import is_run, rows_at_a_time, rows_of
+from bench_datasets.metrics.lots import ArrowRows, is_run, joined, rows_at_a_time, rows_of
 from bench_datasets.metrics.masklists import CHUNK_BYTES, MaskLists, parts
 from bench_datasets.metrics.options import ScoreOptions
-from bench_datasets.metrics.units import Units
+from bench_datasets.metrics.units import FAULTS_TYPE, Units
 from bench_datasets.metrics.workers import in_processes
 
 KEPT_BYTES = 1 << 28
@@ -93,7 +93,7 @@ class Verified(NamedTuple):
 
 def verify(
     metric: ModuleType,
-    answers: Dataset,
+    answers: ArrowRows,
     units: Units,
     options: ScoreOptions,
     num_proc: int | None = None,
@@ -115,7 +115,7 @@ def verify(
     size = size or rows_at_a_time(answers)
     lots = [(first, min(first + size, len(units.begin) - 1)) for first in range(0, len(units.begin) - 1, size)]
     alone = num_proc is None or num_proc < 2
-    task = _Verification(metric.__name__, answers.with_format("arrow"), units, options, alone)
+    task = _Verification(metric.__name__, answers, units, options, alone)
     hashes, readings, room = list[str](), list[Reading](), KEPT_BYTES
     with using_engine(options.engine, options.threads):  # loaded here, once for all processes
         for own, reading in in_processes(task, lots, num_proc, options.threads):
@@ -130,7 +130,7 @@ class _Verification:
     """Validates the predictions of the units from one to another; travels to worker processes."""
 
     metric: str
-    answers: Dataset
+    answers: ArrowRows
     units: Units
     options: ScoreOptions
     keep: bool
@@ -146,7 +146,8 @@ class _Verification:
         if not len(place):
             return [], None
         table = rows_of(self.answers, self.units.answers[place])
-        noted = table["pred_faults"].to_pylist() if "pred_faults" in table.column_names else [None] * len(place)
+        given = "pred_faults" in table.column_names and not pa.types.is_null(table.schema.field("pred_faults").type)
+        noted = joined(table["pred_faults"]) if given else pa.nulls(len(place), FAULTS_TYPE)
         lists, fields = importlib.import_module(self.metric).read_answers(table)
         reading = None
         if self.keep and isinstance(lists, MaskLists) and lists.bytes_a_row().sum() <= LOT_BYTES:
@@ -157,14 +158,24 @@ class _Verification:
             hashes += self._hashes(lists.slice(start, stop), fields[some], place[some], noted[some])
         return hashes, reading
 
-    def _hashes(self, part: Any, fields: list[Any], place: NDArray[np.int64], noted: list[Any]) -> list[str]:
-        names, problems = self.units.names, part.problems()
-        if self.options.stops and (problems or any(noted)):
-            for k, read in enumerate(noted):
+    def _hashes(self, part: Any, fields: pa.Table | list[Any], place: NDArray[np.int64], noted: pa.Array) -> list[str]:
+        problems = part.problems()
+        if self.options.stops and (problems or len(noted.flatten())):
+            for k, read in enumerate(noted.to_pylist()):
                 if k in problems or (read and FAULTS[read[0]["code"]].default == "stop"):
                     code, text = (read[0]["code"], read[0]["text"]) if read else ("malformed_mask", problems[k][0])
                     raise self.units.fault(int(place[k]), code, f"{text}; `check` lists all that is wrong")
+        names = [self.units.names[k] for k in place.tolist()]
+        if not problems:
+            return row_hashes(_named(names, fields), part.masks, part.groups)
         sound = np.array([k for k in range(len(place)) if k not in problems], np.int64)
-        chosen = part if len(sound) == len(place) else part.take(sound)
-        named = [{"key": names[place[k]], **fields[k]} for k in sound.tolist()]
-        return row_hashes(named, chosen.masks, chosen.groups)
+        chosen, index = part.take(sound), sound.tolist()
+        some = fields.take(index) if isinstance(fields, pa.Table) else [fields[k] for k in index]
+        return row_hashes(_named([names[k] for k in index], some), chosen.masks, chosen.groups)
+
+
+def _named(names: list[str], fields: pa.Table | list[Any]) -> pa.Table | list[Any]:
+    """What a prediction's hash covers beside its masks: its row's key, and its other fields."""
+    if isinstance(fields, pa.Table):
+        return pa.table({"key": pa.array(names, pa.string()), **{name: fields[name] for name in fields.column_names}})
+    return [{"key": name, **others} for name, others in zip(names, fields, strict=True)]

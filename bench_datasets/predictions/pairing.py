@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from functools import cached_property
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +15,8 @@ from numpy.typing import NDArray
 
 from bench_datasets.faults import Fault
 from bench_datasets.predictions.arrow_columns import arrow_columns
+
+Name = TypeVar("Name", str, int, tuple[str, int])
 
 
 @dataclass(frozen=True)
@@ -134,14 +137,33 @@ class TruthNames:
     def __init__(self, keys: Sequence[str], ids: Sequence[int], levels: Sequence[str]) -> None:
         self.keys, self.levels = list(keys), list(levels)
         self.ids = np.asarray(ids, np.int64).reshape(-1)
-        self.by_key = {key: row for row, key in enumerate(self.keys)}
-        self.level_rows: dict[str, list[int]] = {}
-        self.by_split: dict[tuple[str, int], list[int]] = {}
-        self.by_id: dict[int, list[int]] = {}
-        for row, (level, number) in enumerate(zip(self.levels, self.ids.tolist(), strict=True)):
-            self.level_rows.setdefault(level, []).append(row)
-            self.by_split.setdefault((level, number), []).append(row)
-            self.by_id.setdefault(number, []).append(row)
+
+    @cached_property
+    def by_key(self) -> dict[str, int]:
+        """The row of each key."""
+        return {key: row for row, key in enumerate(self.keys)}
+
+    @cached_property
+    def by_level(self) -> dict[str, list[int]]:
+        """The rows of each level."""
+        return _rows_by(self.levels)
+
+    @cached_property
+    def by_split(self) -> dict[tuple[str, int], list[int]]:
+        """The rows of each level and id."""
+        return _rows_by(list(zip(self.levels, self.ids.tolist(), strict=True)))
+
+    @cached_property
+    def by_id(self) -> dict[int, list[int]]:
+        """The rows of each id."""
+        return _rows_by(self.ids.tolist())
+
+
+def _rows_by(names: Sequence[Name]) -> dict[Name, list[int]]:
+    rows: dict[Name, list[int]] = {}
+    for row, name in enumerate(names):
+        rows.setdefault(name, []).append(row)
+    return rows
 
 
 def targets(names: Names, truth: TruthNames, *, whole: bool = True) -> tuple[NDArray[np.int64], dict[int, str]]:
@@ -155,6 +177,9 @@ def targets(names: Names, truth: TruthNames, *, whole: bool = True) -> tuple[NDA
     Returns:
         `(m,) int64`, -1 where there is no such row, and what is wrong with those names, by prediction.
     """
+    plain = _by_keys_alone(names, truth)
+    if plain is not None:
+        return plain, {}
     target = np.full(len(names.key), -1, np.int64)
     problems: dict[int, str] = {}
     keys, numbers, splits, positions = (array.to_pylist() for array in names[:4])
@@ -172,7 +197,7 @@ def targets(names: Names, truth: TruthNames, *, whole: bool = True) -> tuple[NDA
         elif number is not None:
             found = _single(truth.by_id.get(number, []), truth, f"no row has id {number}")
         elif split is not None and position is not None:
-            rows = truth.level_rows.get(split, [])
+            rows = truth.by_level.get(split, [])
             beyond = f"{split!r} has {len(rows)} rows, and this is number {position + 1}"
             found = uneven.get(split) or (rows[position] if 0 <= position < len(rows) else beyond)
         else:
@@ -182,6 +207,23 @@ def targets(names: Names, truth: TruthNames, *, whole: bool = True) -> tuple[NDA
         else:
             problems[row] = found
     return target, problems
+
+
+def _by_keys_alone(names: Names, truth: TruthNames) -> NDArray[np.int64] | None:
+    """The rows, where every prediction names one by its key and nothing contradicts it, as nearly always."""
+    if names.problems or names.key.null_count:
+        return None
+    target = np.array([truth.by_key.get(key, -1) for key in names.key.to_pylist()], np.int64)
+    if (target < 0).any():
+        return None
+    numbers = pc.fill_null(names.id, pa.array(truth.ids[target], names.id.type))
+    if not np.array_equal(numbers.to_numpy(zero_copy_only=False), truth.ids[target]):
+        return None
+    if names.split.null_count < len(target):
+        for split, row in zip(names.split.to_pylist(), target.tolist(), strict=True):
+            if split is not None and split != truth.levels[row]:
+                return None
+    return target
 
 
 def _by_key(key: str, number: int | None, split: str | None, truth: TruthNames) -> int | str:
@@ -215,7 +257,7 @@ def _uneven(splits: list[str | None], positions: list[int | None], truth: TruthN
             lines[split] = lines.get(split, 0) + 1
     texts = {}
     for split, count in lines.items():
-        rows = len(truth.level_rows.get(split, []))
+        rows = len(truth.by_level.get(split, []))
         if count != rows:
             texts[split] = (
                 f"{split}: {count} predictions without a name are to pair with {rows} rows by their order; give a line "

@@ -10,7 +10,6 @@ from datasets import Image
 
 from bench_datasets.builders import open_truth
 from bench_datasets.faults import BenchError
-from bench_datasets.metrics.lots import rows_at_a_time
 from bench_datasets.metrics.options import ScoreOptions
 from bench_datasets.metrics.planning import Plan, UnitScorer, make_plan
 from bench_datasets.predictions import read_predictions
@@ -84,7 +83,7 @@ class Material:
         """Truth rows with a run's predictions beside them, in batches; those of some keys, or all."""
         plan = self.plans[run]
         wanted = [u for u in plan.everything if keys is None or self.keys[int(plan.units.truth[u])] in keys]
-        work, size = UnitScorer(plan), rows_at_a_time(plan.labels, plan.answers)
+        work, size = UnitScorer(plan), plan.lot
         for first in range(0, len(wanted), size):
             yield work.attached(wanted[first : first + size])
 

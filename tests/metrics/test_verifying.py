@@ -92,7 +92,7 @@ def test_readings_are_those_of_the_masks(engine: str) -> None:
         found = plan_again.readings.take(range(first, last))
         assert found is not None
         rows = plan.units.answers[plan.units.begin[first] : plan.units.begin[last]]
-        masks = [mask for mask in (plan.answers[int(row)]["mask"] for row in rows if row >= 0) if mask is not None]
+        masks = [mask for mask in plan.answers[rows[rows >= 0].tolist()]["mask"].to_pylist() if mask is not None]
         fresh = MaskColumn.from_values(masks).decoded
         assert np.array_equal(found.status, fresh.status)
         assert np.array_equal(found.areas, fresh.areas)

@@ -131,7 +131,7 @@ def attach(
     return table.append_column("pred_faults", pa.array(rows, FAULTS_TYPE))
 
 
-def read_answers(table: pa.Table) -> tuple[MaskLists, list[dict[str, Any]]]:
+def read_answers(table: pa.Table) -> tuple[MaskLists, pa.Table]:
     """The masks of prediction rows (one a row, or none), and their other fields."""
     count = len(table)
     if "mask" in table.column_names:
@@ -142,4 +142,4 @@ def read_answers(table: pa.Table) -> tuple[MaskLists, list[dict[str, Any]]]:
     groups = np.concatenate([[0], np.cumsum(there)]).astype(np.int64)
     masks = MaskColumn.from_arrow(array if there.all() else array.filter(pa.array(there)))
     others = [name for name in table.column_names if name not in ("mask", "pred_faults")]
-    return MaskLists(masks, groups, there, {}), table.select(others).to_pylist() if others else [{}] * count
+    return MaskLists(masks, groups, there, {}), table.select(others)

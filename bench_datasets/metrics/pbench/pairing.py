@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections import Counter
 
 import pyarrow as pa
 from datasets import Dataset
@@ -26,19 +26,17 @@ def pair_units(labels: Dataset, predictions: Dataset, options: ScoreOptions, who
     columns = [name for name in ("key", "id", "level") if name in labels.column_names]
     table = arrow_columns(labels, columns) if columns else None
     keys, ids, levels = row_names(table, options.level, labels.column_names)
-    seen: set[str] = set()
-    for key in keys:
-        if key in seen:
-            raise BenchError(
-                f'{key}: two truth rows bear this key; load them with load_dataset("pbench", data_dir=...), which'
-                " numbers repeated ids in the source's order"
-            )
-        seen.add(key)
+    if len(set(keys)) < len(keys):
+        key = next(key for key, count in Counter(keys).items() if count > 1)
+        raise BenchError(
+            f'{key}: two truth rows bear this key; load them with load_dataset("pbench", data_dir=...), which'
+            " numbers repeated ids in the source's order"
+        )
     found = pair(keys, ids, levels, predictions, whole=whole)
     return Units.row_by_row(found.index, keys, found.faults)
 
 
-def read_answers(table: pa.Table) -> tuple[MaskLists, list[dict[str, Any]]]:
+def read_answers(table: pa.Table) -> tuple[MaskLists, pa.Table]:
     """The masks of prediction rows, and their other fields.
 
     Raises:
@@ -47,4 +45,4 @@ def read_answers(table: pa.Table) -> tuple[MaskLists, list[dict[str, Any]]]:
     if "pred_masks" not in table.column_names:
         raise BenchError(f"predictions: expected a column pred_masks, found {', '.join(table.column_names)}")
     others = [name for name in table.column_names if name not in ("pred_masks", "pred_faults")]
-    return read_mask_lists(table["pred_masks"]), table.select(others).to_pylist() if others else [{}] * len(table)
+    return read_mask_lists(table["pred_masks"]), table.select(others)

@@ -202,7 +202,7 @@ def _level(value: object, given: str | None) -> str:
 
 
 def _centers(column: Any) -> pa.Array:
-    """The centres, of `CENTERS_TYPE`: a centre that is not there becomes NaN, what is no list of pairs an empty list."""
+    """The centres, of `CENTERS_TYPE`: one that is not there becomes NaN, what is no list of pairs an empty list."""
     if isinstance(column, pa.ChunkedArray):
         column = joined(column)
     if isinstance(column, pa.Array) and column.null_count == len(column):
