@@ -56,6 +56,8 @@ class Benchmark:
         columns: what a column of the truth means, by its name, for cards.
         modules: modules that stand elsewhere than this package keeps those of its own benchmarks, by their job, a key
             of `COMPANIONS`. A plug-in names its own here, or one of this package whose form it shares.
+        counted: what the headline number's `n` counts, in the plural: rows, expressions, relations; empty where nobody
+            said so.
     """
 
     name: str
@@ -72,6 +74,7 @@ class Benchmark:
     tags: tuple[str, ...] = ()
     columns: Mapping[str, str] = field(default_factory=dict)
     modules: Mapping[str, str] = field(default_factory=dict)
+    counted: str = ""
 
     def metric_module(self) -> ModuleType:
         """The metric's module, imported when it is first needed.
@@ -151,6 +154,7 @@ _OWN: dict[str, Benchmark] = {
         ),
         headline={"released": "average", "paper": "average", "card": "accuracy"},
         task_ids={"released": "average"},
+        counted="rows",
         citation=(
             "@misc{falconperception, title={Falcon Perception}, year={2026}, eprint={2603.27365},"
             " archivePrefix={arXiv}}"
@@ -170,6 +174,7 @@ _OWN: dict[str, Benchmark] = {
         protocols=("default",),
         source=Source(repo="", revision="", env="BENCH_DATASETS_INSTANCEBENCH", rows={"test": 2918}),
         headline={"default": "miou"},
+        counted="expressions",
         citation="@misc{instancebench, title={InstanceBench}, author={Li and others}, year={2026}}",
         about=(
             "Sets of expressions that all mean one instance, by different paths, among other instances of its class:"
@@ -197,6 +202,7 @@ _OWN: dict[str, Benchmark] = {
             "card": "R@20/0.5",
             "weak_official": "weak_official/R@20",
         },
+        counted="relations",
         citation=(
             "@inproceedings{yang2023pvsg, title={Panoptic Video Scene Graph Generation}, author={Yang and others},"
             " booktitle={CVPR}, year={2023}, eprint={2311.17058}, archivePrefix={arXiv}}"

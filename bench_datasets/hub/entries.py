@@ -159,10 +159,10 @@ def entry_of(result: Result, place: Place, url: str, forced: list[str]) -> EvalR
 
 
 def _notes(result: Result, metric: Metric, forced: list[str]) -> str:
-    rows, missing = result.dataset["rows"], result.predictions.get("missing")
+    missing = result.predictions.get("missing")
     notes = [
         f"protocol {result.protocol['name']} (version {result.protocol['version']})",
-        f"{result.headline}, n = {metric.n} of {rows['scored']} rows",
+        f"{result.headline}, n = {_counted(result, metric.n)}",
     ]
     if metric.ci95:
         notes.append(f"95 % interval {100 * metric.ci95[0]:.2f} to {100 * metric.ci95[1]:.2f}")
@@ -172,6 +172,14 @@ def _notes(result: Result, metric: Metric, forced: list[str]) -> str:
     if forced:
         notes.append(f"forced although: {', '.join(forced)}")
     return "; ".join(notes)
+
+
+def _counted(result: Result, n: int) -> str:
+    """A headline number's n with what it counts, beside the rows that were scored."""
+    rows, what = result.dataset["rows"]["scored"], get_benchmark(result.benchmark).counted
+    if what == "rows":
+        return f"{n} of {rows} rows"
+    return f"{n} {what} in {rows} rows" if what else f"{n}; {rows} rows scored"
 
 
 def merged(text: str | None, entry: EvalResultEntry, where: str, *, overwrite: bool = False) -> str:

@@ -35,6 +35,13 @@ BENCHMARKS = {
 }
 """Main config, splits and task of each published sample."""
 
+COUNTED: dict[str, tuple[str, Callable[[dict[str, Any]], int]]] = {
+    "pbench": ("of", lambda row: bool(row["masks"])),
+    "instancebench": ("expressions in", lambda row: sum(one["role"] in (0, 1) for one in row["expressions"])),
+    "pvsg": ("relations in", lambda row: len(row["relations"])),
+}
+"""What each sample's headline number counts: the words between its n and the rows, and how many of it a row has."""
+
 each = pytest.mark.parametrize("benchmark", BENCHMARKS)
 
 
@@ -130,7 +137,9 @@ def test_there_and_back_again(benchmark: str, reading: Any, sent: Callable[[str]
     assert entry.date == result.created
     rows = result.dataset["rows"]["scored"]
     assert f"protocol {result.protocol['name']} (version {result.protocol['version']})" in entry.notes
-    assert f"n = {headline.n} of {rows} rows" in entry.notes
+    words, count = COUNTED[benchmark]
+    assert f"; {result.headline}, n = {headline.n} {words} {rows} rows; " in entry.notes
+    assert headline.n == sum(map(count, open_truth(benchmark, "sample")))
     path = re.fullmatch(f"{hub.endpoint}/datasets/{REPO}/tree/main/(.*)", entry.source_url)[1]
     assert Result.loads(hub.read(REPO, f"{path}/result.json")).metrics == result.metrics
     (board,) = json.loads(command("leaderboard", REPO, "--json"))["groups"]

@@ -69,6 +69,7 @@ def test_truth_and_results(run: Any, reading: Any, tmp_path: Path) -> None:
     assert said["remarks"] == []
     (entry,) = yaml.safe_load(reading.read("acme/net", ".eval_results/refcoco_toy.yaml", kind="model"))
     assert (entry["dataset"]["id"], entry["dataset"]["task_id"], entry["value"]) == ("acme/toy", "default/miou", 100.0)
+    assert "; miou, n = 4 of 4 rows;" in entry["notes"]
     folder = "acme/net/refcoco_toy-default"
     stored = json.loads(reading.read("acme/results", f"results/{folder}/result.json"))
     assert stored["metrics"]["miou"]["value"] == 1.0

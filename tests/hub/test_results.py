@@ -19,9 +19,11 @@ from typer.testing import CliRunner
 
 import bench_datasets as bd
 from bench_datasets import samples
+from bench_datasets.benchmarks import BENCHMARKS
 from bench_datasets.builders import open_truth
 from bench_datasets.cli import app
 from bench_datasets.faults import BenchError
+from bench_datasets.hub import entries as result_entries
 from bench_datasets.hub.commits import CommitResult, Plan, commit
 from bench_datasets.hub.leaderboard import leaderboard
 from bench_datasets.hub.model_card import marks, with_section
@@ -282,6 +284,16 @@ def test_entries_of_others_stay(hub: Any, model: str, copy: dict[str, Any], runs
         commit(MODEL, "model", {ENTRIES: bad}, "Bad")
         assert "expected a list of evaluation results" in refused(runs(**copy), run="other")
     assert len(leaderboard([REPO]).groups[0].entries) == 1
+
+
+def test_a_note_of_a_number_that_nobody_said_what_it_counts(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
+    def notes() -> str:
+        return str(result_entries.entry_of(Result.load(folder), place, "", []).notes)
+
+    folder, place = runs(), result_entries.Place(SAMPLE, "released/average", None, True)
+    assert "average, n = 33 of 35 rows;" in notes()
+    monkeypatch.setattr(result_entries, "get_benchmark", lambda name: replace(BENCHMARKS[name], counted=""))
+    assert "average, n = 33; 35 rows scored;" in notes()
 
 
 def test_a_cards_section() -> None:

@@ -12,6 +12,7 @@ BENCHMARK = Benchmark(
     protocols=("default",),
     source=Source(repo="", revision="", env="BENCH_REFCOCO", rows={"val": 3, "test": 4}, licence="Apache-2.0"),
     headline={"default": "miou"},
+    counted="rows",
     citation="@misc{refcocotoy, title={RefCOCO (toy)}, year={2026}}",
     about="Squares, and expressions that say which one. A row is an expression with the one mask that it means.",
     task_categories=("image-segmentation",),
