@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,8 +14,9 @@ from bench_datasets.cli.screen import clean, echo, err, out, remark, working
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
 
-    from bench_datasets.hub.leaderboard import Board
+    from bench_datasets.hub.leaderboard import Board, Group
 
 
 def leaderboard(
@@ -62,20 +64,48 @@ def leaderboard(
 def _show(console: Console, board: Board) -> None:
     from rich.text import Text
 
-    from bench_datasets.cli.tables import plain_table, show_table
-    from bench_datasets.hub.leaderboard_view import PARTIAL, grid, left_of
-    from bench_datasets.results_layout import Grid
+    from bench_datasets.hub.leaderboard_view import PARTIAL
     from bench_datasets.results_view import NOTE
 
     for group in board.groups:
-        table = grid(group)
         console.print(Text(clean(group.title), style="bold"), soft_wrap=True)
         console.print(Text(clean(group.caption), style="dim"), soft_wrap=True)
         if group.partial:
             console.print(Text(PARTIAL, style="yellow"), soft_wrap=True)
-        show_table(console, plain_table(console, Grid("", table.head, table.rows), left=left_of(table)))
+        _show_group(console, group)
         console.print()
     console.print(Text(NOTE, style="dim"), soft_wrap=True)
+
+
+def _show_group(console: Console, group: Group) -> None:
+    """One table where it fits, at need with short heads; else the headline's parts in a second one below."""
+    from rich.text import Text
+
+    from bench_datasets.cli.tables import fits, plain_table, show_table
+    from bench_datasets.hub.leaderboard_view import brief, grid, left_of
+    from bench_datasets.results_layout import Grid
+
+    whole, (short, legend) = grid(group), brief(group)
+    names, first = left_of(whole), len(whole.head) - len(group.parts)
+
+    def made(of: Grid, columns: Sequence[int]) -> Table:
+        """Some columns as a table; where room is scarce names are folded, and no number."""
+        part = Grid("", [of.head[k] for k in columns], [[row[k] for k in columns] for row in of.rows])
+        table = plain_table(console, part, left=names)
+        for column in table.columns[len(names) :]:
+            column.no_wrap = True
+        return table
+
+    every, headline = range(len(whole.head)), range(first)
+    parts = [*names, *range(first, len(whole.head))]
+    for of, lots in ((whole, [every]), (short, [every]), (whole, [headline, parts]), (short, [headline, parts])):
+        tables = [made(of, columns) for columns in lots if len(columns) > len(names)]
+        if all(fits(console, table) for table in tables):
+            break
+    for table in tables:
+        show_table(console, table)
+    if of is short and legend:
+        console.print(Text(clean(legend), style="dim"))
 
 
 def _write(path: Path, text: str) -> Path:

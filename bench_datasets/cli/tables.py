@@ -102,10 +102,12 @@ def faults_table(grid: Grid) -> Table:
 
 def fitting(console: Console, tables: Sequence[Table]) -> Table:
     """The first of several tables that fits the console; the last if none does."""
-    for table in tables[:-1]:
-        if console.measure(table).minimum <= console.width and _width(console, table) <= console.width:
-            return table
-    return tables[-1]
+    return next((table for table in tables[:-1] if fits(console, table)), tables[-1])
+
+
+def fits(console: Console, table: Table) -> bool:
+    """Whether the console has room for a table without wrapping."""
+    return console.measure(table).minimum <= console.width and _width(console, table) <= console.width
 
 
 def _width(console: Console, table: Table) -> int:

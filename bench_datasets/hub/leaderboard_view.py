@@ -19,6 +19,19 @@ from bench_datasets.results_view import NOTE, plain, show
 LEFT = (0, 1, 2)
 """Columns of a grid that hold no numbers."""
 
+BRIEF = {
+    "ordinal": "ord",
+    "extremal": "ext",
+    "relative_selection": "rel",
+    "subgroup_based": "sub",
+    "single_anchor_relation": "1 anc",
+    "multi_anchor_relation": "n anc",
+    "nested_grounding": "nest",
+    "target_evidence": "evid",
+    "negation_or_exclusion": "neg",
+}
+"""What parts with long names are called where there is little room: no wider than a number."""
+
 PARTIAL = "Partial runs scored fewer rows than their source holds; their numbers say nothing about the whole."
 
 
@@ -41,6 +54,18 @@ def grid(group: Group) -> Grid:
     if not any(entry.run.name for entry in group.entries):
         head, rows = head[:2] + head[3:], [row[:2] + row[3:] for row in rows]
     return Grid(group.title, head, rows)
+
+
+def brief(group: Group) -> tuple[Grid, str]:
+    """The table with short names of the headline's parts, and a line that says what they stand for, or nothing."""
+    table = grid(group)
+    names = [key.rsplit("/", 1)[-1] for key in group.parts]
+    short_names = {name: BRIEF[name] for name in names if name in BRIEF}
+    fixed = table.head[: len(table.head) - len(names)]
+    heads = [short_names.get(name, head) for name, head in zip(names, table.head[len(fixed) :], strict=True)]
+    said = ", ".join(f"{head} {name}" for name, head in short_names.items())
+    of = ", ".join(dict.fromkeys(key.rpartition("/")[0] for key in group.parts))
+    return Grid(table.title, [*fixed, *heads], table.rows), f"{of}: {said}" if said else ""
 
 
 def left_of(table: Grid) -> tuple[int, ...]:

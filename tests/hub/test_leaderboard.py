@@ -7,6 +7,7 @@ import html.parser
 import io
 import json
 import math
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -15,11 +16,12 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from bench_datasets.builders.instancebench_vocabulary import OPERATIONS
 from bench_datasets.cli import app
 from bench_datasets.faults import BenchError
 from bench_datasets.hub.commits import commit
 from bench_datasets.hub.leaderboard import Board, Group, group, leaderboard
-from bench_datasets.hub.leaderboard_view import as_csv, as_html, as_json, grid
+from bench_datasets.hub.leaderboard_view import BRIEF, as_csv, as_html, as_json, grid
 from bench_datasets.hub.results import publish_results
 from bench_datasets.hub.runs import Run
 from bench_datasets.results import Metric, Result
@@ -256,6 +258,38 @@ def test_the_command(hub: Any, runs: Runs, tmp_path: Path, monkeypatch: pytest.M
         done = CliRunner().invoke(app, args)
         assert (done.exit_code, len(done.stderr.splitlines())) == (1, 1)
     assert CliRunner().invoke(app, ["leaderboard"]).exit_code == 2
+
+
+@pytest.mark.parametrize(("width", "tables", "heads"), [(80, 2, BRIEF), (110, 1, BRIEF), (120, 1, BRIEF), (320, 1, {})])
+def test_no_head_is_broken(
+    result: Result, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, width: int, tables: int, heads: dict[str, str]
+) -> None:
+    """Nine operations with long names, on terminals of several widths: every head and every number stands whole."""
+    values = {name: 0.9111 - k / 100 for k, name in enumerate(OPERATIONS)}
+    metrics = {"miou": Metric(0.5, 40, (0.25, 0.75))}
+    metrics |= {f"miou/operation/{name}": Metric(value, 5) for name, value in values.items()}
+    protocol = {**result.protocol, "name": "default"}
+    (tmp_path / "instancebench" / "crowd_shy").mkdir(parents=True)
+    replace(result, benchmark="instancebench", protocol=protocol, metrics=metrics).save(
+        tmp_path / "instancebench" / "crowd_shy"
+    )
+    monkeypatch.setenv("COLUMNS", str(width))
+    done = CliRunner().invoke(app, ["leaderboard", str(tmp_path)])
+    lines = done.stdout.splitlines()
+    assert sum(line.startswith("──") for line in lines) == tables
+    row = [line for line in lines if "instancebench/crowd_shy" in line]
+    assert len(row) == tables
+    at = next(k for k, line in enumerate(lines) if f"{100 * values['ordinal']:.2f}" in line)
+    head = lines[at - 2]
+    assert len(head.rstrip()) <= width
+    named = [heads.get(name, f"operation/{name}") for name in OPERATIONS]
+    assert re.search(" +".join(map(re.escape, named)) + "$", head.rstrip())
+    assert lines[at].split()[-9:] == [f"{100 * value:.2f}" for value in values.values()]
+    assert "50.00" in done.stdout
+    assert "[25.00, 75.00]" in done.stdout
+    told = " ".join(done.stdout.split())
+    assert all(f"{short} {name}" in told for name, short in heads.items())
+    assert ("miou/operation: ord ordinal," in told) == bool(heads)
 
 
 def test_others_files_in_a_repo(hub: Any, runs: Runs) -> None:
