@@ -32,7 +32,9 @@ def compare(
     every: Annotated[
         bool | None,
         typer.Option(
-            "--every/--headline", help="Every number, or the headline and its parts; by default every one for two runs."
+            "--every/--headline",
+            help="Show every number, or compute the headline and its parts alone; by default two runs show the main"
+            " numbers, more runs the headline's.",
         ),
     ] = None,
     draws: Annotated[int, typer.Option("--draws", metavar="N", min=1, help="Bootstrap draws.")] = 10_000,
@@ -60,33 +62,41 @@ def compare(
     if as_json:
         echo(found.to_json())
         return
-    _show(out(), found)
+    _show(out(), found, by or (), whole=every is True)
 
 
-def _show(console: Console, comparison: Comparison) -> None:
-    """Sentences first, then a table a pair, then places; the sentences again below long tables."""
+def _show(console: Console, comparison: Comparison, by: Sequence[str], *, whole: bool) -> None:
+    """Sentences first, then a table a pair, then places; below, the sentences again, or where the rest is."""
     from rich.text import Text
 
     from bench_datasets.cli.tables import fitting, plain_table, show_table
-    from bench_datasets.metrics.comparison_view import NOTES, grids, opening, said
+    from bench_datasets.metrics.comparison_view import HEAD, NOTES, further, grids, main_part, opening, said
 
+    shown = comparison if whole else main_part(comparison, by)
+    notes = list(NOTES[:-1])
     first, *remarks = opening(comparison)
     console.print(Text(clean(first), style="dim"), soft_wrap=True)
     for line in remarks:
         console.print(Text(clean(line), style="yellow"), soft_wrap=True)
     for line in said(comparison):
         console.print(Text(clean(line), style="bold"), soft_wrap=True)
-    for grid in grids(comparison):
+    for grid in grids(shown):
         if grid.title == "places":
             show_table(console, plain_table(console, grid, left=(0, 1)))
             continue
         tables = [plain_table(console, _columns(grid, *wanted)) for wanted in _WIDTHS]
-        show_table(console, fitting(console, tables))
+        table = fitting(console, tables)
+        show_table(console, table)
+        if str(table.columns[-1].header) == HEAD[-1]:
+            notes = list(NOTES)
     console.print()
-    for line in NOTES:
+    for line in notes:
         console.print(Text(line, style="dim"), soft_wrap=True)
-    for line in said(comparison):
-        console.print(Text(clean(line), style="bold"), soft_wrap=True)
+    if whole:
+        for line in said(comparison):
+            console.print(Text(clean(line), style="bold"), soft_wrap=True)
+    elif rest := further(comparison, shown):
+        console.print(Text(f"{rest}: --every shows them, --json holds every number"), soft_wrap=True)
 
 
 _WIDTHS: tuple[tuple[Sequence[int], bool], ...] = (

@@ -101,6 +101,7 @@ class Comparison:
         sentences: by pair of names, what can be said.
         oracles: what the truth stood in for, by the names of the runs in which it did.
         remarks: what else is to be known: runs that were resampled by other units, too few units.
+        headline: the key of the number that stands for a run; empty where there is none.
     """
 
     benchmark: str
@@ -117,6 +118,7 @@ class Comparison:
     sentences: dict[tuple[str, str], str] = field(default_factory=dict)
     oracles: dict[str, str] = field(default_factory=dict)
     remarks: list[str] = field(default_factory=list)
+    headline: str = ""
 
     def __str__(self) -> str:
         from bench_datasets.metrics.comparison_view import as_text
@@ -222,6 +224,7 @@ def compare(
         sentences={pair: sentence(*pair, found, headline, family, unit) for pair, found in pairs.items()},
         oracles={name: oracle for name, table in read.items() if (oracle := oracle_of(table))},
         remarks=remarks,
+        headline=headline,
     )
 
 

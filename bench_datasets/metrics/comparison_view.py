@@ -6,13 +6,14 @@ import html
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
+from bench_datasets.benchmarks import get_benchmark
 from bench_datasets.metrics.comparing import Comparison, Difference, Rank
 from bench_datasets.metrics.gathering import ALL
 from bench_datasets.results import Metric
-from bench_datasets.results_layout import Grid
+from bench_datasets.results_layout import RANKED, Grid
 from bench_datasets.results_view import lines, many, show
 
 HEAD = [
@@ -67,6 +68,45 @@ def grids(comparison: Comparison) -> list[Grid]:
     if comparison.ranks:
         tables.append(_places(comparison.ranks))
     return tables
+
+
+def main_part(comparison: Comparison, by: Sequence[str] = ()) -> Comparison:
+    """The same with the main numbers alone: the headline and its parts, and the headline by the columns asked for.
+
+    A headline without parts stands with the numbers at the same rank, and with those that have no rank.
+
+    Args:
+        comparison: of any runs.
+        by: columns whose slices were asked for.
+    """
+    headline, name = comparison.headline, comparison.protocol.partition("@")[0]
+    family = get_benchmark(comparison.benchmark).metric_module().FAMILY.get(name, "")
+    ranked = RANKED.fullmatch(headline)
+
+    def is_main(item: Difference) -> bool:
+        if item.part != ALL:
+            return item.part[0] in by and item.metric in (headline, family.rstrip("/"))
+        if item.metric == headline or family:
+            return item.metric == headline or item.metric.startswith(family)
+        other = RANKED.fullmatch(item.metric)
+        if other is None:
+            return "/" not in item.metric
+        return ranked is not None and other["column"] == ranked["column"]
+
+    return replace(comparison, pairs={pair: list(filter(is_main, found)) for pair, found in comparison.pairs.items()})
+
+
+def further(comparison: Comparison, shown: Comparison) -> str:
+    """How many numbers are not among those shown, and what they say, in words; nothing where there are none."""
+    left = [item for pair, found in comparison.pairs.items() for item in found if item not in shown.pairs[pair]]
+    if not left:
+        return ""
+    differing = [item for item in left if _differs(item)]
+    if not differing:
+        return f"none of {len(left):,} further numbers differs"
+    told = sum(item.verdict is not None for item in differing)
+    few = f"{told:,}" if told else "none"
+    return f"{len(differing):,} of {len(left):,} further numbers differ, {few} of them with a corrected p below .05"
 
 
 def _differs(item: Difference) -> bool:
