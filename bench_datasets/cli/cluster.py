@@ -19,7 +19,7 @@ def score_there(
         benchmark: its name.
         predictions: Parquet of predictions, a file, a folder or a URL.
         data: likewise of truth rows.
-        folder: where the scores and, meanwhile, parts are written; every node sees it.
+        folder: where parts are written meanwhile; every node sees it. A run that is there is left as it is.
         beside: options that don't go with it, by name, and whether they were given.
         options: of `score_on_ray`.
 
@@ -38,4 +38,4 @@ def score_there(
     from bench_datasets.engines.ray import score_on_ray
 
     with working("scoring on Ray"):
-        return score_on_ray(benchmark, data, predictions, folder, **options)
+        return score_on_ray(benchmark, data, predictions, folder, write=False, **options)

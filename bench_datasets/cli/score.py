@@ -111,6 +111,7 @@ def score(
             boundary=boundary, oracle=oracle, engine=engine,
         )  # fmt: skip
         result = summarize(benchmark, scores, by=sliced, draws=draws, seed=seed, **ranks)
+        _tell_of_earlier(Path(str(folder)), result)
         show_run(result, write_run(scores, result, str(folder)), as_json=as_json)
         return
     answers = read_answers(benchmark, predictions, kind, data)

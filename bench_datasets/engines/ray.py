@@ -53,6 +53,7 @@ def score_on_ray(
     boundary: bool = False,
     oracle: str | None = None,
     engine: str | None = None,
+    write: bool = True,
 ) -> Dataset:
     """Score on Ray.
 
@@ -70,6 +71,7 @@ def score_on_ray(
         boundary: as for `score`.
         oracle: as for `score`.
         engine: as for `score`.
+        write: whether a folder gets `scores.parquet`; else it holds parts meanwhile, and what is in it stays.
 
     Returns:
         The same score table, to the byte, as `scoring.score` gives.
@@ -111,7 +113,7 @@ def score_on_ray(
     if len(table) != len(units):
         raise BenchError(f"ray: expected {len(units)} score rows, found {len(table)}; run it again")
     scores = Plan(benchmark, options, labels, ArrowRows(Dataset(named)), units, record).finish(table)
-    if "://" not in out:
+    if write and "://" not in out:
         write_scores(scores, Path(out))
     return scores
 

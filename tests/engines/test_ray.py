@@ -61,6 +61,19 @@ def test_on_the_command_line(tmp_path: Path) -> None:
     assert found.metrics == plain.metrics
     assert found.dataset["content_sha256"] == plain.dataset["content_sha256"]
     assert sorted(path.name for path in (tmp_path / "run").iterdir()) == ["result.json", "scores.parquet"]
+    again = CliRunner().invoke(app, [*words, "--out", str(tmp_path / "run"), "--protocol", "card"])
+    assert "of another protocol is overwritten" in again.stderr
+    assert Result.load(tmp_path / "run").protocol["name"] == "card"
+
+
+def test_what_is_in_the_folder_stays(tmp_path: Path) -> None:
+    place = tmp_path / "run"
+    place.mkdir()
+    (place / "scores.parquet").write_bytes(b"an earlier run's")
+    scores = score_on_ray("pbench", *write(tmp_path, "pbench"), str(place), write=False)
+    assert len(scores) == len(truth_of("pbench"))
+    assert [path.name for path in place.iterdir()] == ["scores.parquet"]
+    assert (place / "scores.parquet").read_bytes() == b"an earlier run's"
 
 
 def test_predictions_in_another_order(tmp_path: Path) -> None:
