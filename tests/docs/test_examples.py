@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import doctest
-import importlib.util
 import json
 import os
 import re
@@ -20,18 +19,14 @@ import bench_datasets as bd
 from bench_datasets.builders import open_truth
 
 from ..blocks import ROOT
+from ..loading import load_file
 
 NOTEBOOKS = sorted((ROOT / "examples" / "notebooks").glob("*.ipynb"))
 
 
 @pytest.fixture(scope="module")
 def adapters() -> Any:
-    spec = importlib.util.spec_from_file_location("adapters", ROOT / "examples" / "adapters.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_file(ROOT / "examples" / "adapters.py")
 
 
 def test_their_own_examples(adapters: Any) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import re
@@ -23,6 +22,7 @@ from bench_datasets.faults import FAULTS
 from bench_datasets.predictions.read import module_of
 
 from ..blocks import ROOT, Block, blocks, by_hand, run
+from ..loading import load_file
 
 DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.rglob("*.md"))
@@ -172,11 +172,7 @@ def test_lines_are_short() -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_what_is_made_is_made_of_the_code_as_it_is(page: Path) -> None:
-    spec = importlib.util.spec_from_file_location("docs_hooks", DOCS / "hooks.py")
-    assert spec is not None
-    assert spec.loader is not None
-    hooks = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(hooks)
+    hooks = load_file(DOCS / "hooks.py")
     text = page.read_text(encoding="utf-8")
     assert hooks.fill(text) == text, "run: python docs/hooks.py"
     begun = len(re.findall(r"^<!-- (?:generate|include): ", text, re.MULTILINE))

@@ -23,10 +23,13 @@ from huggingface_hub.utils import close_session
 import bench_datasets as bd
 from bench_datasets import samples
 from bench_datasets.builders import open_truth
+from bench_datasets.hub.commits import CommitResult, commit
 from bench_datasets.hub.datasets import Built, build_dataset
 from bench_datasets.hub.truth import open_source
 from bench_datasets.metrics.files import write_run
 from bench_datasets.results import Result
+
+from .publishing import MODEL, SAMPLE
 
 ROOT = Path(__file__).resolve().parents[2]
 SERVER = Path(__file__).with_name("localhub.py")
@@ -220,3 +223,19 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
         return folder
 
     return make
+
+
+@pytest.fixture
+def model(hub: Any) -> str:
+    """A model's repo with a card of its own."""
+    hub.api().create_repo(MODEL)
+    commit(MODEL, "model", {"README.md": "---\nlicense: mit # mine\n---\n# Net\n\nWords.\n"}, "Card")
+    return MODEL
+
+
+@pytest.fixture
+def copy(hub: Any, built: Callable[[str], Any]) -> dict[str, Any]:
+    """The sample as a dataset of one's own; gives what a result over it says of its origin."""
+    done = commit(SAMPLE, "dataset", built("pbench").files, "Sample", create=True)
+    assert isinstance(done, CommitResult)
+    return {"source": SAMPLE, "revision": done.sha}
