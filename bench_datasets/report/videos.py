@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -66,9 +66,12 @@ class Videos:
                     found[row.key] = read_prediction(row)[0]
             self.answers.append(found)
         places = {key: k for k, key in enumerate(runs[0].table["key"].to_pylist())}
+        tables = [{key: run.table.slice(places[key], 1) for key in keys} for run in runs]
         self.hits = [
-            {key: Hits.read(run.table.slice(places[key], 1), run.protocol) for key in keys} for run in runs
-        ]  # fmt: skip
+            {key: Hits.read(table, run.protocol) for key, table in own.items()}
+            for run, own in zip(runs, tables, strict=True)
+        ]
+        self.scores = [{key: table.to_pylist()[0] for key, table in own.items()} for own in tables]
         self.images = _Frames(material)
 
     def relation(self, key: str, r: int, never: int) -> tuple[list[Panel], str]:
@@ -82,17 +85,23 @@ class Videos:
         truth = self.truth[key]
         ends = int(truth.subjects[r]), int(truth.objects[r])
         found = [self._answer(i, key, r, never) for i in range(len(self.runs))]
-        panels = [self._panel(key, ends, found, frame) for frame in self._frames(truth, r, ends)]
+        fits = [
+            [
+                _fit(truth.tubes, end, self.answers[i][key].tubes, tube)
+                for end, tube in zip(ends, (answer.subject, answer.object), strict=True)
+            ]
+            for i, answer in enumerate(found)
+        ]
+        frames = self._frames(truth, r, ends)
+        panels = [
+            self._panel(key, ends, found, frame, self._measured(key, ends, found, fits, frame)) for frame in frames
+        ]
         spans = truth.spans.ranges(r)
         tracks = []
         for i, (run, answer) in enumerate(zip(self.runs, found, strict=True)):
             prediction = self.answers[i][key]
-            fits = [
-                _fit(truth.tubes, end, prediction.tubes, tube)
-                for end, tube in zip(ends, (answer.subject, answer.object), strict=True)
-            ]
             own = prediction.spans.ranges(answer.rank) if answer.rank >= 0 else []
-            tracks.append(timeline.Track(i, run.name, own, answer.hit, _words(answer), *fits))
+            tracks.append(timeline.Track(i, run.name, own, answer.hit, _words(answer), *fits[i]))
         drawn = timeline.draw(f"{key}, relation {r}", truth.frames, spans, tracks)
         return panels, str(timeline.LEGEND + drawn)
 
@@ -123,7 +132,29 @@ class Videos:
         wanted = [int(inside[0]), int(inside[len(inside) // 2]), int(inside[-1])]
         return sorted(set(wanted))
 
-    def _panel(self, key: str, ends: tuple[int, int], found: Sequence[Answer], frame: int) -> Panel:
+    def _measured(
+        self,
+        key: str,
+        ends: tuple[int, int],
+        found: Sequence[Answer],
+        fits: Sequence[list[dict[int, float]]],
+        frame: int,
+    ) -> list[str]:
+        """Each run's IoUs with subject and object in a frame, and by volume, over all frames, as in the scores."""
+        lines = []
+        for i, answer in enumerate(found):
+            said = []
+            tubes = (answer.subject, answer.object)
+            for name, end, tube, fit in zip(("subject", "object"), ends, tubes, fits[i], strict=True):
+                if end >= 0 and tube >= 0:
+                    here = f"{fit[frame]:.3f}" if frame in fit else "not seen"
+                    said.append(f"{name} {here} ({_volume(self.scores[i][key], end, tube):.3f})")
+            lines.append(f"\nIoU in this frame (in all frames): {', '.join(said)}" if said else "")
+        return lines
+
+    def _panel(
+        self, key: str, ends: tuple[int, int], found: Sequence[Answer], frame: int, measured: Sequence[str]
+    ) -> Panel:
         truth = self.truth[key]
         size = (truth.height or 240, truth.width or 320)
         at = Frame.fit(size)
@@ -132,7 +163,7 @@ class Videos:
         for i, answer in enumerate(found):
             given = dense(_masks(self.answers[i][key].tubes, (answer.subject, answer.object), frame), at)
             layers.append((masks_layer(given, at, predicted=True), difference_layer(true, given, at)))
-            facts.append(_words(answer))
+            facts.append(_words(answer) + measured[i])
         picture = base(self.images.get(key, self.sources[key][0], frame), at)
         layer = masks_layer(true, at, predicted=False)
         return Panel(f"frame {frame}", (at.height, at.width), picture, layer, layers, facts)
@@ -143,8 +174,13 @@ def _words(answer: Answer) -> str:
         return (
             f"best triplet: rank {answer.rank + 1}, overlap {answer.overlap:.3f}, {'hit' if answer.hit else 'no hit'}"
         )
-    there = answer.subject >= 0 and answer.object >= 0
-    return f"no triplet overlaps{', the closest tubes are shown' if there else ', and no tubes of its classes do'}"
+    found = (answer.subject >= 0) + (answer.object >= 0)
+    tubes = (
+        "and no tubes of its classes do",
+        "the closest tube of its classes is shown",
+        "the closest tubes are shown",
+    )
+    return f"no triplet overlaps, {tubes[found]}"
 
 
 def _masks(tubes: Tubes, wanted: Sequence[int], frame: int) -> MaskColumn:
@@ -166,6 +202,14 @@ def _fit(left: Tubes, one: int, right: Tubes, other: int) -> dict[int, float]:
     _, a, b = np.intersect1d(left.frames[mine], right.frames[theirs], return_indices=True)
     iou: NDArray[np.float64] = pair_iou(left.masks.take(mine[a]), right.masks.take(theirs[b]))
     return found | dict(zip(left.frames[mine[a]].tolist(), iou.tolist(), strict=True))
+
+
+def _volume(row: Mapping[str, Any], end: int, tube: int) -> float:
+    """IoU of a truth object and a predicted tube of its class over all frames, from a score row's integers."""
+    twins = zip(row["twin_object"], row["twin_tube"], row["twin_shared"], strict=True)
+    shared = next((pixels for one, other, pixels in twins if (one, other) == (end, tube)), 0)
+    union = row["object_area"][end] + row["tube_area"][tube] - shared
+    return shared / union if union else 0.0
 
 
 def _closest(truth: Truth, end: int, prediction: Prediction) -> int:

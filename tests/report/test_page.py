@@ -12,9 +12,11 @@ from typing import Any
 import numpy as np
 import pytest
 from datasets import Dataset
+from pycocotools import mask as coco
 
 import bench_datasets as bd
 from bench_datasets.benchmarks import PBENCH_LEVELS
+from bench_datasets.builders import open_truth
 from bench_datasets.metrics.files import write_run
 from bench_datasets.published import published
 from bench_datasets.report import profile, write_report
@@ -273,3 +275,44 @@ def test_an_opened_row_has_its_pairs(make_runs: Callable[..., Runs], tmp_path: P
             seen += 1
         assert ("truth without a prediction" in facts) == (len(row["matched_truth"]) < row["true_count"])
     assert seen > 30
+
+
+def test_an_opened_relation_tells_how_its_tubes_fit(make_runs: Callable[..., Runs], tmp_path: Path) -> None:
+    """Beside each frame's pictures: the IoU of subject and object there, and over all frames, counted by pixels."""
+    runs = make_runs("pvsg", "careful", "hasty")
+    _, data = read(runs.report(tmp_path / "report.html"))
+    truth = {row["key"]: row for row in open_truth("pvsg", "sample")}
+    answers = {row["key"]: row for row in bd.read_predictions("pvsg", runs.predictions["careful"])}
+
+    def pixels(tube: dict[str, Any]) -> dict[int, Any]:
+        return {frame: coco.decode(mask) > 0 for frame, mask in zip(tube["frames"], tube["masks"], strict=True)}
+
+    def iou(one: dict[int, Any], other: dict[int, Any], frames: set[int]) -> float:
+        nothing = np.zeros_like(next(iter(one.values())))
+        pairs = [(one.get(frame, nothing), other.get(frame, nothing)) for frame in frames]
+        return float(sum((a & b).sum() for a, b in pairs) / sum((a | b).sum() for a, b in pairs))
+
+    told = 0
+    for i, entry in data["pictures"].items():
+        key, _, number = data["rows"]["key"][int(i)].rpartition("#")
+        relation = truth[key]["relations"][int(number)]
+        triplets = sorted(answers[key]["pred_triplets"], key=lambda triplet: -triplet["score"])
+        tubes = {tube["tube_id"]: tube for tube in answers[key]["pred_tubes"]}
+        places = {one["object_id"]: k for k, one in enumerate(truth[key]["objects"])}
+        for panel in entry["panels"]:
+            facts = panel["runs"][0][2]
+            best = re.match(r"best triplet: rank (\d+), ", facts)
+            if best is None:
+                shown = facts.count("subject ") + facts.count("object ")
+                words = ("and no tubes of its classes do", "the closest tube of", "the closest tubes are")[shown]
+                assert facts.startswith(f"no triplet overlaps, {words}")
+                continue
+            said = facts.split("\nIoU in this frame (in all frames): ")[1].split(", ")
+            frame = int(panel["caption"].removeprefix("frame "))
+            for end, text in zip(("subject_id", "object_id"), said, strict=True):
+                true = pixels(truth[key]["tubes"][places[relation[end]]])
+                given = pixels(tubes[triplets[int(best[1]) - 1][end]])
+                here = f"{iou(true, given, {frame}):.3f}" if frame in true else "not seen"
+                assert text == f"{end.removesuffix('_id')} {here} ({iou(true, given, {*true, *given}):.3f})"
+                told += 1
+    assert told > 20
