@@ -14,6 +14,7 @@ from pycocotools import mask as coco
 from bench_datasets.masks import (
     MaskColumn,
     available_engines,
+    group_hits,
     group_intersections,
     iou,
     nms,
@@ -42,6 +43,7 @@ def answers(values: list[dict[str, Any]], groups: list[int]) -> list[np.ndarray]
         nms(column, offsets),
         *union_overlaps(len(groups) - 1, (column, np.where(halves, group, -1)), (column, np.where(halves, -1, group))),
         tube_intersections(column, offsets, np.arange(len(values)) % 5, again, offsets, np.arange(len(values)) % 3),
+        *group_hits(column, offsets, again, offsets),
     ]
 
 

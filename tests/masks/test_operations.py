@@ -8,6 +8,7 @@ import pytest
 from bench_datasets.masks import (
     MaskColumn,
     MaskError,
+    group_hits,
     group_intersections,
     intersections,
     iou,
@@ -84,6 +85,14 @@ def test_every_pair_of_a_group(engine: Engine, generator: np.random.Generator) -
     bounds = [np.cumsum([0, *map(len, side)]) for side in (left, right)]
     expected = [int((p & t).sum()) for i, j in zip(left, right, strict=True) for p in i for t in j]
     assert group_intersections(a, bounds[0], b, bounds[1]).tolist() == expected
+    hits = [
+        [i + bounds[0][k], j + bounds[1][k], int((p & t).sum())]
+        for k in range(60)
+        for i, p in enumerate(left[k])
+        for j, t in enumerate(right[k])
+        if (p & t).any()
+    ]
+    assert np.stack(group_hits(a, bounds[0], b, bounds[1]), axis=1).tolist() == hits
     k = next(k for k in range(60) if left[k] and right[k])
     one = (
         a.take(range(bounds[0][k], bounds[0][k + 1])),
@@ -195,6 +204,8 @@ def test_sizes_that_differ_are_an_error(engine: Engine) -> None:
     with pytest.raises(MaskError, match="size"):
         group_intersections(both, [0, 2, 4], both, [0, 3, 4])
     with pytest.raises(MaskError, match="size"):
+        group_hits(both, [0, 2, 4], both, [0, 3, 4])
+    with pytest.raises(MaskError, match="size"):
         nms(both, [0, 4])
     with pytest.raises(MaskError, match="size"):
         union_overlaps(1, (tall, np.array([0, 0])), (wide, np.array([0, 0])))
@@ -214,3 +225,5 @@ def test_groups_that_are_none(engine: Engine, groups: list[int]) -> None:
         nms(column, groups)
     with pytest.raises(MaskError, match="groups"):
         group_intersections(column, groups, column, groups)
+    with pytest.raises(MaskError, match="groups"):
+        group_hits(column, groups, column, groups)

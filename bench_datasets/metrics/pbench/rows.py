@@ -217,8 +217,7 @@ def _pairs(value: Sequence[Any] | None) -> list[list[float]] | None:
     if value is None:
         return None
     try:
-        pairs = np.array([[np.nan, np.nan] if item is None else item for item in value], np.float64).reshape(-1, 2)
+        pairs = np.array([[np.nan, np.nan] if item is None else item for item in value], np.float64)
     except (TypeError, ValueError):
         return []
-    found: list[list[float]] = pairs.tolist()
-    return found
+    return pairs.tolist() if pairs.shape[1:] == (2,) else []
