@@ -38,6 +38,24 @@ def row_hashes(
     return result
 
 
+def sound_hashes(labels: Sequence[Mapping[str, Any]] | pa.Table, lists: Any) -> list[str]:
+    """As `row_hashes`; empty text for a row with an unsound mask, which has no content to speak of.
+
+    Args:
+        labels: n rows' fields without masks, as mappings or as a table.
+        lists: the rows' masks, `MaskLists` or `TubeLists`.
+    """
+    problems = lists.problems()
+    if not problems:
+        return row_hashes(labels, lists.masks, lists.groups)
+    found, index = [""] * len(labels), [row for row in range(len(labels)) if row not in problems]
+    some = lists.take(np.array(index, np.int64))
+    fields = labels.take(index) if isinstance(labels, pa.Table) else [labels[row] for row in index]
+    for row, digest in zip(index, row_hashes(fields, some.masks, some.groups), strict=True):
+        found[row] = digest
+    return found
+
+
 def content_hash(hashes: Iterable[str]) -> str:
     """SHA-256 over the rows' hashes, sorted, one a line: the content of a set of rows in any order.
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from bench_datasets.faults import FAULTS
 from bench_datasets.masks import Decoded, using_engine
-from bench_datasets.metrics.hashes import row_hashes
+from bench_datasets.metrics.hashes import sound_hashes
 from bench_datasets.metrics.lots import ArrowRows, is_run, joined, rows_at_a_time, rows_of
 from bench_datasets.metrics.masklists import CHUNK_BYTES, MaskLists, parts
 from bench_datasets.metrics.options import ScoreOptions
@@ -166,12 +166,7 @@ class _Verification:
                     code, text = (read[0]["code"], read[0]["text"]) if read else ("malformed_mask", problems[k][0])
                     raise self.units.fault(int(place[k]), code, f"{text}; `check` lists all that is wrong")
         names = [self.units.names[k] for k in place.tolist()]
-        if not problems:
-            return row_hashes(_named(names, fields), part.masks, part.groups)
-        sound = np.array([k for k in range(len(place)) if k not in problems], np.int64)
-        chosen, index = part.take(sound), sound.tolist()
-        some = fields.take(index) if isinstance(fields, pa.Table) else [fields[k] for k in index]
-        return row_hashes(_named([names[k] for k in index], some), chosen.masks, chosen.groups)
+        return [digest for digest in sound_hashes(_named(names, fields), part) if digest]
 
 
 def _named(names: list[str], fields: pa.Table | list[Any]) -> pa.Table | list[Any]:

@@ -12,7 +12,7 @@ import numpy as np
 from datasets import Dataset
 
 from bench_datasets import masks
-from bench_datasets.metrics import matching
+from bench_datasets.metrics import hashes, matching
 from bench_datasets.metrics.masklists import CHUNK_BYTES, parts, read_mask_lists
 
 CALLS = ("decode", "words", "pair_overlaps", "group_hits", "group_nms", "union_overlaps")
@@ -28,6 +28,17 @@ def kernels(truth: Dataset, answers: Dataset) -> None:
         keep = masks.nms(a.masks, a.groups, 0.5)
         masks.group_hits(a.masks, a.groups, b.masks, b.groups)
         masks.union_overlaps(stop - start, (a.masks, np.where(keep, a.row_of, -1)), (b.masks, b.row_of))
+
+
+@contextmanager
+def unhashed() -> Iterator[None]:
+    """Leave the row hashes empty while the block runs, to tell what they cost."""
+    saved = hashes.row_hashes
+    hashes.row_hashes = lambda labels, *_: [""] * len(labels)
+    try:
+        yield
+    finally:
+        hashes.row_hashes = saved
 
 
 @contextmanager

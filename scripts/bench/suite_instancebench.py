@@ -22,11 +22,11 @@ from rich.table import Table
 import bench_datasets as bd
 from bench import synthetic
 from bench.clock import alternate, ratio, seconds
+from bench.share import unhashed
 from bench_datasets import masks
 from bench_datasets.builders.instancebench_rows import truth_features
 from bench_datasets.builders.instancebench_vocabulary import FAMILY_OF, OPERATIONS, track_of
-from bench_datasets.metrics import instancebench, verifying
-from bench_datasets.metrics.instancebench import score as row_scoring
+from bench_datasets.metrics import instancebench
 from bench_datasets.statistics import Statistic
 
 SETS, EXPRESSIONS = 2918, 7370
@@ -170,12 +170,8 @@ def _score(made: Sets, engine: str) -> Dataset:
 
 def _without_hashes(made: Sets, engine: str) -> Dataset:
     """The same scoring with empty row hashes, to tell what they cost."""
-    saved = verifying.row_hashes, row_scoring.row_hashes
-    verifying.row_hashes = row_scoring.row_hashes = lambda fields, *_: [""] * len(fields)
-    try:
+    with unhashed():
         return _score(made, engine)
-    finally:
-        verifying.row_hashes, row_scoring.row_hashes = saved
 
 
 # ---------------------------------------------------------------------- intervals

@@ -19,11 +19,9 @@ from rich.table import Table
 import bench_datasets as bd
 from bench import obvious, synthetic
 from bench.clock import alternate, ratio, seconds
-from bench.share import CALLS, kernels, watched
+from bench.share import CALLS, kernels, unhashed, watched
 from bench_datasets import masks
 from bench_datasets.benchmarks import PBENCH_LEVELS
-from bench_datasets.metrics import verifying
-from bench_datasets.metrics.pbench import score as row_scoring
 
 TRUTH = Features(
     {
@@ -141,12 +139,8 @@ def _summed_up(scores: Dataset) -> dict[str, float]:
 
 def _without_hashes(rows: Rows, engine: str) -> Dataset:
     """The same scoring with empty row hashes, to tell what they cost."""
-    saved = verifying.row_hashes, row_scoring.row_hashes
-    verifying.row_hashes = row_scoring.row_hashes = lambda fields, *_: [""] * len(fields)
-    try:
+    with unhashed():
         return _score(rows, engine)
-    finally:
-        verifying.row_hashes, row_scoring.row_hashes = saved
 
 
 # ---------------------------------------------------------------------- memory

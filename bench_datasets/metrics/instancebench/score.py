@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from bench_datasets.masks import Decoded, Status
-from bench_datasets.metrics.hashes import row_hashes
+from bench_datasets.metrics.hashes import sound_hashes
 from bench_datasets.metrics.instancebench.columns import features
 from bench_datasets.metrics.instancebench.faulty import find_faults
 from bench_datasets.metrics.instancebench.measure import Kept, measure, measure_boundaries
@@ -35,19 +35,13 @@ def score_table(batch: pa.Table | Mapping[str, Any], options: ScoreOptions, read
     kept = _kept(rows)
     faults = find_faults(rows, kept, options)
     n = len(rows)
-    truth = _without_nulls(rows.candidates)
-    broken = truth.problems()
-    sound = np.array([i for i in range(n) if i not in broken], np.int64)
-    hashed = truth if len(sound) == n else truth.take(sound)
-    digests = row_hashes([rows.labels[i] for i in sound], hashed.masks, hashed.groups)
-    hashes = dict(zip(sound.tolist(), digests, strict=True))
     columns: dict[str, Any] = {
         "key": rows.keys,
         "run": rows.runs,
         "condition": rows.conditions,
         "cluster": rows.keys,
         "protocol": [f"{protocol.name}@{protocol.version}"] * n,
-        "row_sha256": [hashes.get(i, "") for i in range(n)],
+        "row_sha256": sound_hashes(rows.labels, _without_nulls(rows.candidates)),
         "source": rows.sources,
         "category": rows.categories,
         "faults": [sorted({*rows.noted[i], *(f.code for f in faults.get(i, ()))}) for i in range(n)],

@@ -12,7 +12,7 @@ import pyarrow as pa
 from bench_datasets.faults import Fault
 from bench_datasets.masks import Decoded
 from bench_datasets.metrics.columns import list_column, spread
-from bench_datasets.metrics.hashes import row_hashes
+from bench_datasets.metrics.hashes import sound_hashes
 from bench_datasets.metrics.masklists import CHUNK_BYTES, parts
 from bench_datasets.metrics.options import ScoreOptions
 from bench_datasets.metrics.pbench.columns import features
@@ -76,23 +76,12 @@ def _score_chunk(rows: Rows, protocol: Protocol, options: ScoreOptions) -> dict[
         "key": rows.keys,
         "cluster": rows.clusters,
         "protocol": pa.repeat(f"{protocol.name}@{protocol.version}", n),
-        "row_sha256": _hashes(rows, unsound),
+        "row_sha256": sound_hashes(rows.labels, rows.true),
         "level": rows.levels,
         "faults": _codes(rows, faults),
         "skipped": ~good,
         **{name: spread(values, good, DEFAULTS.get(name, 0)) for name, values in measured.items()},
     }
-
-
-def _hashes(rows: Rows, unsound: Mapping[int, list[str]]) -> list[str]:
-    """Of the rows whose truth is sound; empty for others."""
-    if not unsound:
-        return row_hashes(rows.labels, rows.true.masks, rows.true.groups)
-    sound = np.array([i for i in range(len(rows)) if i not in unsound], np.int64)
-    some, found = rows.take(sound), [""] * len(rows)
-    for i, digest in zip(sound.tolist(), row_hashes(some.labels, some.true.masks, some.true.groups), strict=True):
-        found[i] = digest
-    return found
 
 
 def _codes(rows: Rows, faults: Mapping[int, list[Fault]]) -> pa.Array:
