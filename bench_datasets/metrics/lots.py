@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 BATCH_ROWS = 64
 """Rows that are taken up at a time; the scoring cuts them further by bytes."""
 
-MOST_ROWS, LIGHT_BYTES = 1024, 1 << 21
+MOST_ROWS, LIGHT_BYTES = 2048, 1 << 22
 """More rows than that are taken up at a time where they are light: as many as these bytes hold."""
 
 BATCH_BYTES = 1 << 24
