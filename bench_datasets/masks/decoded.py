@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench_datasets.masks.status import Status
-from bench_datasets.masks.varint import Runs
+from bench_datasets.masks.varint import Runs, ShortRuns
 
 
 class Ends(NamedTuple):
@@ -52,20 +52,23 @@ class Decoded:
             or a varint of seven characters.
         given_runs: the runs, where the engine reads runs.
         given_ends: the ends, where it reads ends.
+        given_areas: `(n,) int64`, foreground pixels, where the engine found nothing but them on the way.
         measured: areas and corners, where it found them on the way.
     """
 
     status: NDArray[np.int8]
     irregular: NDArray[np.bool_]
-    given_runs: Runs | None = None
+    given_runs: Runs | ShortRuns | None = None
     given_ends: Ends | None = None
+    given_areas: NDArray[np.int64] | None = None
     measured: Measured | None = None
 
     @property
     def nbytes(self) -> int:
         """Bytes that it holds, what was derived from it aside."""
-        held = (self.status, self.irregular, *(self.given_runs or ()), *(self.given_ends or ()), *(self.measured or ()))
-        return sum(part.nbytes for part in held)
+        given = (self.given_runs, self.given_ends, self.measured)
+        held = (self.status, self.irregular, self.given_areas, *(part for parts in given for part in parts or ()))
+        return sum(part.nbytes for part in held if part is not None)
 
     def spread(self, there: NDArray[np.bool_]) -> Decoded:
         """The masks at the places where `there` is true, null ones at the others."""
@@ -78,8 +81,9 @@ class Decoded:
             )
         found = self.take(place)
         found.status[~there] = Status.NULL
-        for values in (found.irregular, found.ends.number, *(found.measured or ())):
-            values[~there] = 0
+        for values in (found.irregular, found.ends.number, found.given_areas, *(found.measured or ())):
+            if values is not None:
+                values[~there] = 0
         if found.measured is not None:
             found.measured.corners[~there, 2:] = -1
         return found
@@ -98,10 +102,12 @@ class Decoded:
             start += last - first
         number = np.concatenate([part.ends.number for part in parts])
         measured = [part.measured for part in parts if part.measured is not None]
+        areas = [part.given_areas for part in parts if part.given_areas is not None]
         return cls(
             np.concatenate([part.status for part in parts]),
             np.concatenate([part.irregular for part in parts]),
             given_ends=Ends(np.concatenate(ends), np.concatenate(begin), number),
+            given_areas=np.concatenate(areas) if len(areas) == len(parts) else None,
             measured=Measured(
                 np.concatenate([own.areas for own in measured]), np.concatenate([own.corners for own in measured])
             )
@@ -116,17 +122,18 @@ class Decoded:
     def take(self, index: NDArray[np.int64]) -> Decoded:
         """The masks at `index`, over the same ends."""
         measured = None if self.measured is None else Measured(self.measured.areas[index], self.measured.corners[index])
+        areas = None if self.given_areas is None else self.given_areas[index]
         ends, begin, count = self.ends
         chosen = Ends(ends, begin[index], count[index])
-        return Decoded(self.status[index], self.irregular[index], given_ends=chosen, measured=measured)
+        return Decoded(self.status[index], self.irregular[index], None, chosen, areas, measured)
 
     @cached_property
     def ends(self) -> Ends:
         """Ends of runs."""
         if self.given_ends is not None:
             return self.given_ends
-        lengths, offsets = self.runs
-        total = np.cumsum(lengths)
+        lengths, offsets = self.given_runs or self.runs
+        total = np.cumsum(lengths.astype(np.int64, copy=False))
         before = np.concatenate([[0], total])[offsets[:-1]]
         count = np.diff(offsets)
         return Ends((total - np.repeat(before, count)).astype(np.int32), np.ascontiguousarray(offsets[:-1]), count)
@@ -145,7 +152,7 @@ class Decoded:
     def runs(self) -> Runs:
         """Run lengths."""
         if self.given_runs is not None:
-            return self.given_runs
+            return Runs(self.given_runs.lengths.astype(np.int64, copy=False), self.given_runs.offsets)
         ends, offsets = self._flat_ends
         lengths = np.diff(ends, prepend=0)
         first = offsets[:-1][np.diff(offsets) > 0]
@@ -165,6 +172,8 @@ class Decoded:
         """`(n,) int64`, foreground pixels: half of what the sum exceeds the alternating sum by."""
         if self.measured is not None:
             return self.measured.areas
+        if self.given_areas is not None:
+            return self.given_areas
         lengths, offsets = self.runs
         signed = lengths.copy()
         np.negative(lengths[1::2], out=signed[1::2])

@@ -39,9 +39,9 @@ class PycocotoolsEngine:
 
     def decode(self, column: MaskColumn) -> Decoded:
         """By numpy, a cache-full of strings at a time."""
-        runs, status, irregular = decode_counts(column.data, column.offsets, column.readable())
-        column.blame(status)
-        return Decoded(status, irregular, given_runs=runs)
+        found = decode_counts(column.data, column.offsets, column.readable())
+        column.blame(found.status)
+        return Decoded(found.status, found.irregular, given_runs=found.runs, given_areas=found.areas)
 
     def words(self, column: MaskColumn, begin: Offsets) -> NDArray[np.uint32]:
         """The runs into what the heads leave free."""

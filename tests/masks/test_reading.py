@@ -97,6 +97,46 @@ def test_agrees_with_the_slow_reader(engine: Engine) -> None:
     assert STRINGS // 10 < accepted < 9 * STRINGS // 10
 
 
+def test_one_by_one_as_in_company(engine: Engine) -> None:
+    """A string by itself, and among sound ones: above, it may be another mask that has all of them read with care."""
+    generator = np.random.default_rng(8)
+    alphabet = bytes(range(48, 112))
+    sound = [(4, 5, write_runs(runs)) for runs in ([20], [0, 20], [3, 4, 13], [1, 1, 1, 1, 16], [0, 2, 3, 4, 5, 6])]
+    areas = [0, 20, 4, 2, 12]
+    wrong = 0
+    for turn in range(STRINGS // 25):
+        h, w = (int(side) for side in generator.integers(1, 40, size=2))
+        mask = random_mask(generator, h, w)
+        text = (coco_encode(mask) if turn % 2 else messy(generator, mask))["counts"].encode()
+        if turn % 3:
+            text = mutate(generator, text, int(generator.integers(0, 8)), alphabet)
+        runs = read_runs(h, w, text)
+        wrong += runs is None
+        place = int(generator.integers(0, len(sound) + 1))
+        company = column_of([*sound[:place], (h, w, text), *sound[place:]])
+        assert list(company.problems()) == ([] if runs is not None else [place]), (h, w, text, place)
+        assert list(column_of([(h, w, text)]).problems()) == ([] if runs is not None else [0]), (h, w, text)
+        others = company.take([k for k in range(len(sound) + 1) if k != place])
+        assert others.areas().tolist() == areas
+        if runs is not None:
+            assert company.areas()[place] == sum(runs[1::2])
+            np.testing.assert_array_equal(company.decode(place), fill(h, w, runs))
+            assert [int(coco.area(rle)) for rle in company.rles()] == company.areas().tolist()
+    assert STRINGS // 100 < wrong < STRINGS // 30
+
+
+def test_every_length_of_varint_beside_every_other(engine: Engine) -> None:
+    """Runs written in one to seven characters each, in all pairs, at the beginning and the end of masks."""
+    for first in range(1, 8):
+        for second in range(1, 8):
+            text = write_runs([3, 2, 4, 1, 5], [first, second, first, second, first])
+            column = column_of([(3, 5, text), (3, 5, write_runs([3, 2, 4, 1, 5])), (3, 5, text)])
+            assert column.problems() == {}
+            assert column.areas().tolist() == [3, 3, 3]
+            assert column.runs.lengths.tolist() == [3, 2, 4, 1, 5] * 3
+            assert column.decoded.irregular.tolist() == [7 in (first, second), False, 7 in (first, second)]
+
+
 def mutate(generator: np.random.Generator, text: bytes, kind: int, alphabet: bytes) -> bytes:
     at = int(generator.integers(0, len(text) + 1))
     other = bytes([alphabet[int(generator.integers(64))]])
