@@ -276,8 +276,7 @@ class MaskColumn:
 
     @cached_property
     def _rles(self) -> list[dict[str, Any]]:
-        irregular = self.decoded.irregular
-        column = MaskColumn.from_runs(self.runs, self.heights, self.widths) if irregular.any() else self
+        column = self.plain()
         first, last = int(column.offsets[0]), int(column.offsets[-1])
         data, offsets = column.data[first:last].tobytes(), (column.offsets - first).tolist()
         sizes = zip(self.heights.tolist(), self.widths.tolist(), strict=True)
@@ -285,6 +284,18 @@ class MaskColumn:
             {"size": [h, w], "counts": data[begin:end]}
             for begin, end, (h, w) in zip(offsets[:-1], offsets[1:], sizes, strict=True)
         ]
+
+    def plain(self) -> MaskColumn:
+        """The same masks in strings that compiled code may see: the column itself, as nearly always, or rewritten.
+
+        Raises:
+            MaskError: a mask is unsound.
+        """
+        return self._rewritten if self.validate().decoded.irregular.any() else self
+
+    @cached_property
+    def _rewritten(self) -> MaskColumn:
+        return MaskColumn.from_runs(self.runs, self.heights, self.widths)
 
     def decode(self, i: int) -> NDArray[np.bool_]:
         """Mask i as `(height, width) bool`. Raises `MaskError` if a mask is unsound."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from itertools import pairwise
+from collections.abc import Callable, Iterator
+from itertools import count, pairwise
 from typing import Any
 
 import numpy as np
@@ -25,10 +25,15 @@ and a negative varint of seven it misreads, or never returns from."""
 AREA_BLOCK = 200
 """Masks whose areas are asked for in one call: with 256 or more, pycocotools raises under numpy 2."""
 
-TOGETHER, SMALL = 4, 500
-"""Pairs that share a call, which costs more than a small mask does, where a mask has fewer bytes than that."""
+TOGETHER, PAIRS_TOGETHER = 1024, 32
+"""Pairs of boxes, and aligned masks, that share a call: a call costs as much as a small mask does, and each pair of
+boxes some nanoseconds. Masks that are not to be compared are given different widths, so that their boxes are all that
+is looked at: pycocotools compares runs only where the sizes agree, and the width is used for nothing else."""
 
-NMS_BLOCK = 256
+SUMMED = 1 << 22
+"""Intersections that are added up at a time: so many of the largest masks are still an exact float64."""
+
+NMS_BLOCK = 128
 """Candidates compared in one call: bounds the memory of a suppression to a block times what is kept."""
 
 
@@ -54,7 +59,7 @@ class PycocotoolsEngine:
         return words
 
     def pair_overlaps(self, a: MaskColumn, b: MaskColumn) -> tuple[Offsets, Offsets, Offsets]:
-        """One call a pair, since aligned masks are of different images; a bounded number of bytes at a time."""
+        """Some pairs a call; a bounded number of bytes at a time."""
         shared, left, right = (np.zeros(len(a), np.int64) for _ in range(3))
         size = (a.offsets - a.offsets[0]) + (b.offsets - b.offsets[0])
         first = 0
@@ -64,7 +69,7 @@ class PycocotoolsEngine:
             p, q = a.part(first, last), b.part(first, last)
             left[some], right[some] = p.areas(), q.areas()
             if _readable(p, q):
-                shared[some] = np.rint(np.nan_to_num(_shares(p.rles(), q.rles())) * left[some])
+                shared[some] = np.rint(np.nan_to_num(_shares(p, q)) * left[some])
             else:
                 shared[some] = _by_runs(p, q)
             first = last
@@ -74,13 +79,26 @@ class PycocotoolsEngine:
         self, a: MaskColumn, a_groups: Offsets, b: MaskColumn, b_groups: Offsets
     ) -> NDArray[np.int64]:
         """All pairs within each group, one call of pycocotools a group."""
-        matrix = _matrix(a, b)
-        parts = []
-        bounds = zip(a_groups[:-1], a_groups[1:], b_groups[:-1], b_groups[1:], strict=True)
-        for a0, a1, b0, b1 in bounds:
-            if a1 > a0 and b1 > b0:
-                parts.append(matrix(np.arange(a0, a1), np.arange(b0, b1)).ravel())
-        return np.concatenate(parts) if parts else np.zeros(0, np.int64)
+        rows, columns = np.diff(a_groups), np.diff(b_groups)
+        both = np.flatnonzero((rows > 0) & (columns > 0))
+        groups = np.stack([a_groups[both], a_groups[both + 1], b_groups[both], b_groups[both + 1]], axis=1).tolist()
+        if not _readable(a, b):
+            matrix = _matrix(a, b)
+            parts = [matrix(np.arange(a0, a1), np.arange(b0, b1)).ravel() for a0, a1, b0, b1 in groups]
+            return np.concatenate(parts) if parts else np.zeros(0, np.int64)
+        shares, at = np.empty(int((rows * columns).sum())), 0
+        left, right, areas = _Strings(a, b), _Strings(b, a), a.areas().astype(np.float64)[:, None]
+        for some in _together(groups):
+            these = [rle for k, (a0, a1, _, _) in enumerate(some) for rle in left.rles(a0, a1, k)]
+            those = [rle for k, (_, _, b0, b1) in enumerate(some) for rle in right.rles(b0, b1, k)]
+            # pycocotools divides by a's area where b is called crowd, so the product is the intersection.
+            share = coco.iou(these, those, np.ones(len(those), np.uint8))
+            i = j = 0
+            for a0, a1, b0, b1 in some:
+                n, m = a1 - a0, b1 - b0
+                np.multiply(share[i : i + n, j : j + m], areas[a0:a1], out=shares[at : at + n * m].reshape(n, m))
+                i, j, at = i + n, j + m, at + n * m
+        return np.rint(shares, out=shares).astype(np.int64)
 
     def group_hits(self, a: MaskColumn, a_groups: Offsets, b: MaskColumn, b_groups: Offsets) -> Hits:
         """What is not 0 in each group's matrix."""
@@ -106,8 +124,10 @@ class PycocotoolsEngine:
                 block = order[at : at + NMS_BLOCK]
                 others = np.concatenate([kept, block])
                 shared = matrix(block, others)
-                union = areas[block][:, None] + areas[others] - shared
-                over = np.asarray(quotient(shared, union) > threshold)
+                over = np.full(shared.shape, threshold < 0)
+                i, j = np.nonzero(shared)  # few, as nearly always
+                met = shared[i, j]
+                over[i, j] = quotient(met, areas[block[i]] + areas[others[j]] - met) > threshold
                 alive = np.logical_not(over[:, : len(kept)].any(axis=1)).reshape(-1)
                 own = np.triu(over[:, len(kept) :], 1)  # in row k: the later ones that k drops
                 for k in np.flatnonzero(own.any(axis=1)).tolist():
@@ -139,17 +159,19 @@ class PycocotoolsEngine:
         b_tubes: NDArray[np.int64],
     ) -> NDArray[np.int64]:
         """One call of pycocotools a frame, added up by tube."""
-        total = np.zeros((int(a_tubes.max(initial=-1)) + 1, int(b_tubes.max(initial=-1)) + 1), np.int64)
+        shape = int(a_tubes.max(initial=-1)) + 1, int(b_tubes.max(initial=-1)) + 1
         flat = self.group_intersections(a, a_frames, b, b_frames)
-        columns = np.diff(b_frames)
-        frame = np.repeat(np.arange(len(columns)), np.diff(a_frames))
-        rows = np.repeat(np.arange(len(a)), columns[frame])
-        start = np.concatenate([[0], np.cumsum(columns[frame])])[:-1]
-        others = (
-            np.arange(len(flat)) - np.repeat(start, columns[frame]) + np.repeat(b_frames[:-1][frame], columns[frame])
-        )
-        np.add.at(total, (a_tubes[rows], b_tubes[others]), flat)
-        return total
+        columns = np.repeat(np.diff(b_frames), np.diff(a_frames))  # of each of a's masks
+        begin = np.repeat(b_frames[:-1], np.diff(a_frames)) - (np.cumsum(columns) - columns)
+        place = np.repeat(begin, columns)
+        place += np.arange(len(flat))
+        tube = b_tubes[place]
+        tube += np.repeat(a_tubes * shape[1], columns)
+        total = np.zeros(shape[0] * shape[1], np.int64)
+        for first in range(0, len(flat), SUMMED):
+            part = slice(first, first + SUMMED)
+            total += np.bincount(tube[part], weights=flat[part], minlength=len(total)).astype(np.int64)
+        return total.reshape(shape)
 
 
 def _merged(count: int, part: Part) -> dict[int, Any]:
@@ -190,12 +212,56 @@ def _union_areas(count: int, *parts: Part) -> NDArray[np.int64]:
     return np.diff(added[np.searchsorted(starts, np.arange(count + 1) * reach)])
 
 
-def _shares(a: list[dict[str, Any]], b: list[dict[str, Any]]) -> NDArray[np.float64]:
-    """What aligned masks share, as parts of a's: small ones a few a call, of which the diagonal is wanted."""
-    small = sum(len(rle["counts"]) for rle in (*a, *b)) < SMALL * 2 * len(a)
-    size = TOGETHER if small else 1
-    blocks = [slice(k, k + size) for k in range(0, len(a), size)]
-    return np.concatenate([np.diagonal(coco.iou(a[some], b[some], [1] * len(a[some]))) for some in blocks])
+def _shares(a: MaskColumn, b: MaskColumn) -> NDArray[np.float64]:
+    """What aligned masks share, as parts of a's: the diagonals of some a call."""
+    left, right, n = _Strings(a, b), _Strings(b, a), len(a)
+    shares = np.empty(n)
+    for first in range(0, n, PAIRS_TOGETHER):
+        last = min(first + PAIRS_TOGETHER, n)
+        share = coco.iou(left.apart(first, last), right.apart(first, last), np.ones(last - first, np.uint8))
+        shares[first:last] = np.diagonal(share)
+    return shares
+
+
+def _together(groups: list[list[int]]) -> Iterator[list[list[int]]]:
+    """Groups, as their bounds on both sides, that may share a call."""
+    some: list[list[int]] = []
+    n = m = 0
+    for group in groups:
+        a0, a1, b0, b1 = group
+        n, m = n + a1 - a0, m + b1 - b0
+        if some and n * m > TOGETHER:
+            yield some
+            some, n, m = [], a1 - a0, b1 - b0
+        some.append(group)
+    if some:
+        yield some
+
+
+class _Strings:
+    """A column's masks as pycocotools takes them, made where they are needed: they last for one call."""
+
+    def __init__(self, column: MaskColumn, other: MaskColumn) -> None:
+        """Widths are given that none of the column and what it is compared with exceeds."""
+        plain = column.plain()
+        self.data, self.offsets, self.heights = plain.data, plain.offsets.tolist(), column.heights.tolist()
+        self.width = max(int(side.widths.max(initial=0)) for side in (column, other))
+
+    def rles(self, first: int, last: int, group: int) -> list[dict[str, Any]]:
+        """The masks from `first` to `last`, of one size, that are compared with those of the same number of a group."""
+        size = self.heights[first], self.width + group
+        return [{"size": size, "counts": counts} for counts in self._counts(first, last)]
+
+    def apart(self, first: int, last: int) -> list[dict[str, Any]]:
+        """The masks from `first` to `last`, each a group of its own."""
+        sizes = zip(self.heights[first:last], count(self.width), strict=False)
+        return [{"size": size, "counts": counts} for size, counts in zip(sizes, self._counts(first, last), strict=True)]
+
+    def _counts(self, first: int, last: int) -> list[bytes]:
+        cuts = self.offsets[first : last + 1]
+        begin = cuts[0]
+        text = self.data[begin : cuts[-1]].tobytes()
+        return [text[p - begin : q - begin] for p, q in pairwise(cuts)]
 
 
 def _readable(*columns: MaskColumn) -> bool:
@@ -210,8 +276,7 @@ def _matrix(a: MaskColumn, b: MaskColumn) -> Callable[[Offsets, Offsets], NDArra
     right = left if b is a else b.rles()
 
     def matrix(i: Offsets, j: Offsets) -> NDArray[np.int64]:
-        # pycocotools divides by a's area where b is called crowd, so the product is the intersection.
-        share = coco.iou([left[k] for k in i], [right[k] for k in j], [1] * len(j))
+        share = coco.iou([left[k] for k in i.tolist()], [right[k] for k in j.tolist()], [1] * len(j))
         share = np.asarray(share, np.float64).reshape(len(i), len(j)) * areas[i][:, None]
         return np.rint(share, out=share).astype(np.int64)
 

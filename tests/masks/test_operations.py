@@ -21,7 +21,7 @@ from bench_datasets.masks import (
 )
 from bench_datasets.masks.engine import Engine
 
-from .slow_masks import Dense, coco_encode, dense_iou, greedy_nms, messy, random_mask
+from .slow_masks import Dense, coco_encode, dense_iou, greedy_nms, messy, random_mask, write_runs
 
 
 def column_of(generator: np.random.Generator, masks: list[Dense]) -> MaskColumn:
@@ -60,6 +60,31 @@ def test_areas_boxes_and_pixels(engine: Engine, generator: np.random.Generator) 
     ends = column.runs.offsets
     assert ends.tolist() == np.cumsum([0, *(len(MaskColumn.from_dense([m]).runs.lengths) for m in masks)]).tolist()
     assert (column.runs.lengths > 0).sum() + sum(mask[0, 0] for mask in masks) == len(column.runs.lengths)
+
+
+def test_many_small_groups(engine: Engine, generator: np.random.Generator) -> None:
+    """Of neighbours of one size and of others, none to a few masks on either side, and now and then many."""
+    dense: list[tuple[list[Dense], list[Dense]]] = []
+    for k in range(150):
+        shape = (5, 6) if k % 3 else tuple(generator.integers(1, 9, size=2).tolist())
+        most = 40 if k % 40 == 7 else 4
+        counts = generator.integers(0, most, size=2).tolist()
+        dense.append((draw(generator, counts[0], shape), draw(generator, counts[1], shape)))
+    a, b = (column_of(generator, [mask for sides in dense for mask in sides[k]]) for k in range(2))
+    offsets = [np.cumsum([0, *(len(sides[k]) for sides in dense)]) for k in range(2)]
+    expected = [int((left & right).sum()) for sides in dense for left in sides[0] for right in sides[1]]
+    assert group_intersections(a, offsets[0], b, offsets[1]).tolist() == expected
+
+
+def test_pairs_of_the_largest_masks_that_share_a_call(engine: Engine) -> None:
+    sides = [(2**29, 1), (1, 2**29), (2**15, 2**14), (1, 1)]
+    runs = [[h * w - 7, 7] if h * w > 7 else [0, 1] for h, w in sides]
+    values = [{"size": list(size), "counts": write_runs(own)} for size, own in zip(sides, runs, strict=True)]
+    column = MaskColumn.from_values(values * 3)
+    areas = [min(7, h * w) for h, w in sides] * 3
+    assert pair_intersections(column, MaskColumn.from_values(values * 3)).tolist() == areas
+    groups = np.arange(len(column) + 1)
+    assert group_intersections(column, groups, column, groups).tolist() == areas
 
 
 def test_pairs(engine: Engine, generator: np.random.Generator) -> None:
