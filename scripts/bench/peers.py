@@ -21,9 +21,14 @@ from pycocotools import mask as coco
 from bench.outlines import outlines
 from bench_datasets import masks
 from bench_datasets.masks import MaskColumn
+from bench_datasets.masks.varint import decode_counts
 
 NMS_IOU = 0.5
 BASELINE = "pycocotools loop"
+SUM = "grouped + our check"
+"""What can be had without numba: pycocotools called once an image or frame, and our numpy validator beside it."""
+
+WITHOUT_NUMBA = "ours, pycocotools"
 
 THREADED = ("numba",)
 """Our engines that have a notion of threads."""
@@ -71,7 +76,7 @@ class Peer:
 
 def find_peers() -> tuple[list[Peer], list[str]]:
     """The peers that are here, the baseline first, and a word on each that is not."""
-    found, absent = [_pycocotools_loop(), _pycocotools_grouped(), _pycocotools_single()], []
+    found, absent = [_pycocotools_loop(), _pycocotools_grouped(), _pycocotools_single(), _checked()], []
     for name, module, wrap in (
         ("faster-coco-eval", "faster_coco_eval.core.mask", _coco_like),
         ("hotcoco", "hotcoco.mask", _coco_like),
@@ -188,6 +193,26 @@ def _pycocotools_grouped() -> Peer:
 
 def _pycocotools_single() -> Peer:
     return Peer("pycocotools, a call a pair", {"matrix": _matrix_single, "nms": _nms_single})
+
+
+def _checked() -> Peer:
+    """The grouped calls, and every mask validated by numpy; the calls are given their own RLEs, which costs nothing."""
+    tasks: dict[str, Callable[..., NDArray[Any]]] = {
+        "pairs": partial(_pairs_loop, coco), "matrix": partial(_matrix, coco), "tubes": partial(_tubes_by_frame, coco),
+        "nms": _nms_matrix,
+    }  # fmt: skip
+
+    def checked(task: Callable[..., NDArray[Any]]) -> Callable[..., NDArray[Any]]:
+        def run(*sides: Masks) -> NDArray[Any]:
+            for side in sides:
+                column = _column(side)
+                if decode_counts(column.data, column.offsets, column.pixels).status.any():
+                    raise ValueError("an unsound mask")
+            return task(*sides)
+
+        return run
+
+    return Peer(SUM, {name: checked(task) for name, task in tasks.items()})
 
 
 # ---------------------------------------------------------------------- others

@@ -11,14 +11,14 @@ from rich.table import Table
 
 from bench import synthetic
 from bench.clock import alternate, ratio, seconds
-from bench.peers import BASELINE, Masks, Peer, find_peers
+from bench.peers import BASELINE, SUM, WITHOUT_NUMBA, Masks, Peer, find_peers
 
 SINGLE_CALLS = 40_000
 """A call a pair is left out above so many pairs: it would take longer than all the rest."""
 
 
 def run(console: Console, *, quick: bool, seed: int = 0) -> dict[str, Any]:
-    """Time every task with every peer; print ratios to the pycocotools loop.
+    """Time every task with every peer; print ratios to the pycocotools loop, and what our checks and ways add to it.
 
     Returns:
         `cases` (task, kind, sizes, `seconds` and `ratio` by peer), `sweeps` for the plot, and `absent`.
@@ -43,6 +43,7 @@ def run(console: Console, *, quick: bool, seed: int = 0) -> dict[str, Any]:
             }
         )
     _print(console, cases, [peer.name for peer in peers])
+    _print_sums(console, cases)
     sweeps = {
         "instances": _sweep_instances(peers, quick, seed),
         "megapixels": _sweep_area(peers, quick, seed),
@@ -214,6 +215,21 @@ def _print(console: Console, cases: list[dict[str, Any]], names: list[str]) -> N
             seconds(case["seconds"][BASELINE]),
             *(ratio(case["ratio"].get(name)) for name in names if name != BASELINE),
         )
+    console.print(table)
+
+
+def _print_sums(console: Console, cases: list[dict[str, Any]]) -> None:
+    """What is left to say of the engine without numba: whether anything but pycocotools and the validator costs."""
+    table = Table(title=f"without numba: {WITHOUT_NUMBA}, times as fast as")
+    for name in ("task", "masks"):
+        table.add_column(name)
+    for name in (SUM, BASELINE):
+        table.add_column(name, justify="right")
+    for case in cases:
+        times = case["seconds"]
+        if SUM in times:
+            ours = times[WITHOUT_NUMBA]
+            table.add_row(case["case"], case["kind"], f"{times[SUM] / ours:.2f}", f"{times[BASELINE] / ours:.2f}")
     console.print(table)
 
 
