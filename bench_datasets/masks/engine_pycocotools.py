@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from itertools import count, pairwise
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -28,13 +28,17 @@ AREA_BLOCK = 200
 TOGETHER, PAIRS_TOGETHER = 1024, 32
 """Pairs of boxes, and aligned masks, that share a call: a call costs as much as a small mask does, and each pair of
 boxes some nanoseconds. Masks that are not to be compared are given different widths, so that their boxes are all that
-is looked at: pycocotools compares runs only where the sizes agree, and the width is used for nothing else."""
+is looked at: pycocotools compares runs only where the sizes agree, and else uses the width as a bound alone."""
+
+Heighted = list[tuple[int, bytes]]
+"""Masks of any width: heights and strings."""
 
 SUMMED = 1 << 22
 """Intersections that are added up at a time: so many of the largest masks are still an exact float64."""
 
-NMS_BLOCK = 128
-"""Candidates compared in one call: bounds the memory of a suppression to a block times what is kept."""
+NMS_FIRST, NMS_BLOCK = 32, 128
+"""Candidates compared in one call, few at first, as long as little is kept that would drop them: bounds the memory of a
+suppression to a block times what is kept."""
 
 
 class PycocotoolsEngine:
@@ -69,7 +73,7 @@ class PycocotoolsEngine:
             p, q = a.part(first, last), b.part(first, last)
             left[some], right[some] = p.areas(), q.areas()
             if _readable(p, q):
-                shared[some] = np.rint(np.nan_to_num(_shares(p, q)) * left[some])
+                shared[some] = np.rint(_aligned(_strings(p), _strings(q)) * left[some])
             else:
                 shared[some] = _by_runs(p, q)
             first = last
@@ -87,7 +91,7 @@ class PycocotoolsEngine:
             parts = [matrix(np.arange(a0, a1), np.arange(b0, b1)).ravel() for a0, a1, b0, b1 in groups]
             return np.concatenate(parts) if parts else np.zeros(0, np.int64)
         shares, at = np.empty(int((rows * columns).sum())), 0
-        left, right, areas = _Strings(a, b), _Strings(b, a), a.areas().astype(np.float64)[:, None]
+        left, right, areas = _Strings(a), _Strings(b), a.areas().astype(np.float64)[:, None]
         for some in _together(groups):
             these = [rle for k, (a0, a1, _, _) in enumerate(some) for rle in left.rles(a0, a1, k)]
             those = [rle for k, (_, _, b0, b1) in enumerate(some) for rle in right.rles(b0, b1, k)]
@@ -112,30 +116,46 @@ class PycocotoolsEngine:
         return Hits(*np.concatenate(found, axis=1))
 
     def group_nms(self, column: MaskColumn, groups: Offsets, threshold: float) -> NDArray[np.bool_]:
-        """Greedy suppression, a block of candidates against what is kept so far, largest first."""
+        """Greedy suppression, largest first: a block against what is kept so far, then what is left of it by itself."""
         areas, matrix = column.areas(), _matrix(column, column)
         keep = np.ones(len(column), np.bool_)
         for begin, end in pairwise(groups.tolist()):
             if end - begin < 2:
                 continue
             order = begin + nms_order(areas[begin:end])
-            kept = order[:0]
-            for at in range(0, len(order), NMS_BLOCK):
-                block = order[at : at + NMS_BLOCK]
-                others = np.concatenate([kept, block])
-                shared = matrix(block, others)
-                over = np.full(shared.shape, threshold < 0)
-                i, j = np.nonzero(shared)  # few, as nearly always
-                met = shared[i, j]
-                over[i, j] = quotient(met, areas[block[i]] + areas[others[j]] - met) > threshold
-                alive = np.logical_not(over[:, : len(kept)].any(axis=1)).reshape(-1)
-                own = np.triu(over[:, len(kept) :], 1)  # in row k: the later ones that k drops
+            kept, at = order[:0], 0
+            while at < len(order):
+                block = order[at : at + min(NMS_FIRST + at, NMS_BLOCK)]
+                at += len(block)
+                if len(kept):
+                    block = block[~self._over(matrix, areas, block, kept, threshold).any(axis=1)]
+                    if not len(block):
+                        continue
+                own = np.triu(self._over(matrix, areas, block, block, threshold), 1)  # in row k: what k drops behind it
+                alive = np.ones(len(block), np.bool_)
                 for k in np.flatnonzero(own.any(axis=1)).tolist():
                     if alive[k]:
                         alive &= ~own[k]
                 kept = np.concatenate([kept, block[alive]])
-                keep[block] = alive
+            keep[begin:end] = False
+            keep[kept] = True
         return keep
+
+    @staticmethod
+    def _over(
+        matrix: Callable[[Offsets, Offsets], NDArray[np.int64]],
+        areas: Offsets,
+        i: Offsets,
+        j: Offsets,
+        threshold: float,
+    ) -> NDArray[np.bool_]:
+        """`(n, m) bool`, whose IoU is above the threshold."""
+        shared = matrix(i, j)
+        over = np.full(shared.shape, threshold < 0)
+        row, column = np.nonzero(shared)  # few, as nearly always
+        met = shared[row, column]
+        over[row, column] = quotient(met, areas[i[row]] + areas[j[column]] - met) > threshold
+        return over
 
     def union_overlaps(self, count: int, a: Part, b: Part) -> tuple[Offsets, Offsets, Offsets]:
         """Each side merged by pycocotools, group by group; by runs where masks are too large for it."""
@@ -145,8 +165,9 @@ class PycocotoolsEngine:
         sides = [_merged(count, part) for part in (a, b)]
         left, right = (_areas(side, count) for side in sides)
         shared = np.zeros(count, np.int64)
-        for k in sides[0].keys() & sides[1].keys():
-            shared[k] = round(float(coco.iou([sides[0][k]], [sides[1][k]], [1])[0, 0]) * int(left[k])) if left[k] else 0
+        both = sorted(sides[0].keys() & sides[1].keys())
+        share = _aligned(*([(side[k]["size"][0], side[k]["counts"]) for k in both] for side in sides))
+        shared[both] = np.rint(share * left[both])
         return shared, left, right
 
     def tube_intersections(
@@ -212,15 +233,22 @@ def _union_areas(count: int, *parts: Part) -> NDArray[np.int64]:
     return np.diff(added[np.searchsorted(starts, np.arange(count + 1) * reach)])
 
 
-def _shares(a: MaskColumn, b: MaskColumn) -> NDArray[np.float64]:
+def _aligned(a: Heighted, b: Heighted) -> NDArray[np.float64]:
     """What aligned masks share, as parts of a's: the diagonals of some a call."""
-    left, right, n = _Strings(a, b), _Strings(b, a), len(a)
-    shares = np.empty(n)
-    for first in range(0, n, PAIRS_TOGETHER):
-        last = min(first + PAIRS_TOGETHER, n)
-        share = coco.iou(left.apart(first, last), right.apart(first, last), np.ones(last - first, np.uint8))
-        shares[first:last] = np.diagonal(share)
+    shares = np.empty(len(a))
+    for first in range(0, len(a), PAIRS_TOGETHER):
+        part = slice(first, first + PAIRS_TOGETHER)
+        these, those = (
+            [{"size": (height, LARGEST + k), "counts": counts} for k, (height, counts) in enumerate(side[part])]
+            for side in (a, b)
+        )
+        shares[part] = np.diagonal(coco.iou(these, those, [1] * len(those)))
     return shares
+
+
+def _strings(column: MaskColumn) -> Heighted:
+    heights = column.heights.tolist()
+    return list(zip(heights, _Strings(column).counts(0, len(heights)), strict=True)) if heights else []
 
 
 def _together(groups: list[list[int]]) -> Iterator[list[list[int]]]:
@@ -241,23 +269,17 @@ def _together(groups: list[list[int]]) -> Iterator[list[list[int]]]:
 class _Strings:
     """A column's masks as pycocotools takes them, made where they are needed: they last for one call."""
 
-    def __init__(self, column: MaskColumn, other: MaskColumn) -> None:
-        """Widths are given that none of the column and what it is compared with exceeds."""
+    def __init__(self, column: MaskColumn) -> None:
         plain = column.plain()
         self.data, self.offsets, self.heights = plain.data, plain.offsets.tolist(), column.heights.tolist()
-        self.width = max(int(side.widths.max(initial=0)) for side in (column, other))
 
     def rles(self, first: int, last: int, group: int) -> list[dict[str, Any]]:
         """The masks from `first` to `last`, of one size, that are compared with those of the same number of a group."""
-        size = self.heights[first], self.width + group
-        return [{"size": size, "counts": counts} for counts in self._counts(first, last)]
+        size = self.heights[first], LARGEST + group
+        return [{"size": size, "counts": counts} for counts in self.counts(first, last)]
 
-    def apart(self, first: int, last: int) -> list[dict[str, Any]]:
-        """The masks from `first` to `last`, each a group of its own."""
-        sizes = zip(self.heights[first:last], count(self.width), strict=False)
-        return [{"size": size, "counts": counts} for size, counts in zip(sizes, self._counts(first, last), strict=True)]
-
-    def _counts(self, first: int, last: int) -> list[bytes]:
+    def counts(self, first: int, last: int) -> list[bytes]:
+        """Their strings."""
         cuts = self.offsets[first : last + 1]
         begin = cuts[0]
         text = self.data[begin : cuts[-1]].tobytes()

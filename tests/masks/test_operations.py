@@ -62,6 +62,13 @@ def test_areas_boxes_and_pixels(engine: Engine, generator: np.random.Generator) 
     assert (column.runs.lengths > 0).sum() + sum(mask[0, 0] for mask in masks) == len(column.runs.lengths)
 
 
+def test_suppression_of_one_mask_again_and_again(engine: Engine) -> None:
+    again = MaskColumn.from_values([{"size": [2, 3], "counts": write_runs([1, 4, 1])}] * 301)
+    assert np.flatnonzero(nms(again, [0, 300, 301])).tolist() == [299, 300]
+    apart = MaskColumn.from_values([{"size": [1, 301], "counts": write_runs([k, 1, 300 - k])} for k in range(300)])
+    assert nms(apart, [0, 300], 0).all()
+
+
 def test_many_small_groups(engine: Engine, generator: np.random.Generator) -> None:
     """Of neighbours of one size and of others, none to a few masks on either side, and now and then many."""
     dense: list[tuple[list[Dense], list[Dense]]] = []
