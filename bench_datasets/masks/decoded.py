@@ -134,9 +134,10 @@ class Decoded:
             return self.given_ends
         lengths, offsets = self.given_runs or self.runs
         total = np.cumsum(lengths.astype(np.int64, copy=False))
-        before = np.concatenate([[0], total])[offsets[:-1]]
         count = np.diff(offsets)
-        return Ends((total - np.repeat(before, count)).astype(np.int32), np.ascontiguousarray(offsets[:-1]), count)
+        before = np.concatenate([[0], total])[offsets[:-1]]
+        total -= np.repeat(before, count)
+        return Ends(total.astype(np.int32), np.ascontiguousarray(offsets[:-1]), count)
 
     @cached_property
     def _flat_ends(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -164,7 +165,9 @@ class Decoded:
         """Foreground intervals: starts, ends (exclusive), offsets `(n + 1,)`; column-major pixels."""
         ends, offsets = self._flat_ends
         count = np.diff(offsets)
-        last = np.flatnonzero(((np.arange(len(ends)) - np.repeat(offsets[:-1], count)) & 1) == 1)
+        foreground = np.repeat(offsets[:-1] & 1 == 1, count)  # of a mask that begins at an odd place: the even ones
+        np.logical_not(foreground[1::2], out=foreground[1::2])
+        last = np.flatnonzero(foreground)
         return ends[last - 1], ends[last], np.concatenate([[0], np.cumsum(count >> 1)])
 
     @cached_property
@@ -198,7 +201,8 @@ class Decoded:
         some = np.flatnonzero(np.diff(offsets))
         if len(some):
             first = offsets[:-1][some]
-            height = np.repeat(heights, np.diff(offsets))
+            # One number divides several times as fast as many do.
+            height = heights[0] if (heights == heights[0]).all() else np.repeat(heights, np.diff(offsets))
             left, right = starts // height, (ends - 1) // height
             over = left != right  # an interval that goes on in the next column touches the bottom and the top
             top = np.minimum.reduceat(np.where(over, 0, starts - left * height), first)

@@ -204,7 +204,7 @@ def _merged(count: int, part: Part) -> dict[int, Any]:
     found: dict[int, Any] = {}
     for k, (begin, end) in enumerate(pairwise(bounds)):
         if end > begin:
-            own = [masks[i] for i in used[begin:end]]
+            own = [masks[i] for i in used[begin:end].tolist()]
             found[k] = own[0] if len(own) == 1 else coco.merge(own)
     return found
 
