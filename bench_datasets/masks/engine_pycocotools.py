@@ -82,38 +82,25 @@ class PycocotoolsEngine:
     def group_intersections(
         self, a: MaskColumn, a_groups: Offsets, b: MaskColumn, b_groups: Offsets
     ) -> NDArray[np.int64]:
-        """All pairs within each group, one call of pycocotools a group."""
-        rows, columns = np.diff(a_groups), np.diff(b_groups)
-        both = np.flatnonzero((rows > 0) & (columns > 0))
-        groups = np.stack([a_groups[both], a_groups[both + 1], b_groups[both], b_groups[both + 1]], axis=1).tolist()
-        if not _readable(a, b):
-            matrix = _matrix(a, b)
-            parts = [matrix(np.arange(a0, a1), np.arange(b0, b1)).ravel() for a0, a1, b0, b1 in groups]
-            return np.concatenate(parts) if parts else np.zeros(0, np.int64)
-        shares, at = np.empty(int((rows * columns).sum())), 0
-        left, right, areas = _Strings(a), _Strings(b), a.areas().astype(np.float64)[:, None]
-        for some in _together(groups):
-            these = [rle for k, (a0, a1, _, _) in enumerate(some) for rle in left.rles(a0, a1, k)]
-            those = [rle for k, (_, _, b0, b1) in enumerate(some) for rle in right.rles(b0, b1, k)]
-            # pycocotools divides by a's area where b is called crowd, so the product is the intersection.
-            share = coco.iou(these, those, np.ones(len(those), np.uint8))
-            i = j = 0
-            for a0, a1, b0, b1 in some:
-                n, m = a1 - a0, b1 - b0
-                np.multiply(share[i : i + n, j : j + m], areas[a0:a1], out=shares[at : at + n * m].reshape(n, m))
-                i, j, at = i + n, j + m, at + n * m
+        """Every group's matrix behind the one before."""
+        shares, at = np.empty(int((np.diff(a_groups) * np.diff(b_groups)).sum())), 0
+        areas = a.areas().astype(np.float64)[:, None]
+        for i, _, share in _matrices(a, a_groups, b, b_groups):
+            n, m = share.shape
+            np.multiply(share, areas[i : i + n], out=shares[at : at + n * m].reshape(n, m))
+            at += n * m
         return np.rint(shares, out=shares).astype(np.int64)
 
     def group_hits(self, a: MaskColumn, a_groups: Offsets, b: MaskColumn, b_groups: Offsets) -> Hits:
         """What is not 0 in each group's matrix."""
-        matrix = _matrix(a, b)
-        found = [np.zeros((3, 0), np.int64)]
-        for a0, a1, b0, b1 in zip(a_groups[:-1], a_groups[1:], b_groups[:-1], b_groups[1:], strict=True):
-            if a1 > a0 and b1 > b0:
-                shared = matrix(np.arange(a0, a1), np.arange(b0, b1))
-                i, j = np.nonzero(shared)
-                found.append(np.stack([i + a0, j + b0, shared[i, j]]))
-        return Hits(*np.concatenate(found, axis=1))
+        found, shares = [np.zeros((2, 0), np.int64)], [np.zeros(0)]
+        for i, j, share in _matrices(a, a_groups, b, b_groups):
+            place = np.stack(np.nonzero(share))
+            shares.append(share[place[0], place[1]])
+            found.append(place + np.array([[i], [j]]))
+        left, right = np.concatenate(found, axis=1)
+        shared = np.concatenate(shares) * a.areas()[left]
+        return Hits(left, right, np.rint(shared, out=shared).astype(np.int64))
 
     def group_nms(self, column: MaskColumn, groups: Offsets, threshold: float) -> NDArray[np.bool_]:
         """Greedy suppression, largest first: a block against what is kept so far, then what is left of it by itself."""
@@ -151,7 +138,7 @@ class PycocotoolsEngine:
     ) -> NDArray[np.bool_]:
         """`(n, m) bool`, whose IoU is above the threshold."""
         shared = matrix(i, j)
-        over = np.full(shared.shape, threshold < 0)
+        over = np.zeros(shared.shape, np.bool_)
         row, column = np.nonzero(shared)  # few, as nearly always
         met = shared[row, column]
         over[row, column] = quotient(met, areas[i[row]] + areas[j[column]] - met) > threshold
@@ -249,6 +236,29 @@ def _aligned(a: Heighted, b: Heighted) -> NDArray[np.float64]:
 def _strings(column: MaskColumn) -> Heighted:
     heights = column.heights.tolist()
     return list(zip(heights, _Strings(column).counts(0, len(heights)), strict=True)) if heights else []
+
+
+def _matrices(
+    a: MaskColumn, a_groups: Offsets, b: MaskColumn, b_groups: Offsets
+) -> Iterator[tuple[int, int, NDArray[np.float64]]]:
+    """Of each group with masks on both sides its first masks and, `(n, m)`, what every pair shares as a part of a's."""
+    both = np.flatnonzero((np.diff(a_groups) > 0) & (np.diff(b_groups) > 0))
+    groups = np.stack([a_groups[both], a_groups[both + 1], b_groups[both], b_groups[both + 1]], axis=1).tolist()
+    if not _readable(a, b):
+        matrix, areas = _matrix(a, b), np.maximum(a.areas(), 1)[:, None]
+        for a0, a1, b0, b1 in groups:
+            yield a0, b0, matrix(np.arange(a0, a1), np.arange(b0, b1)) / areas[a0:a1]
+        return
+    left, right = _Strings(a), _Strings(b)
+    for some in _together(groups):
+        these = [rle for k, (a0, a1, _, _) in enumerate(some) for rle in left.rles(a0, a1, k)]
+        those = [rle for k, (_, _, b0, b1) in enumerate(some) for rle in right.rles(b0, b1, k)]
+        # pycocotools divides by a's area where b is called crowd, so the product with it is the intersection.
+        share = coco.iou(these, those, np.ones(len(those), np.uint8))
+        i = j = 0
+        for a0, a1, b0, b1 in some:
+            yield a0, b0, share[i : i + a1 - a0, j : j + b1 - b0]
+            i, j = i + a1 - a0, j + b1 - b0
 
 
 def _together(groups: list[list[int]]) -> Iterator[list[list[int]]]:

@@ -179,13 +179,13 @@ def nms(column: MaskColumn, groups: ArrayLike, threshold: float = 0.5) -> NDArra
     Args:
         column: masks of g groups.
         groups: `(g + 1,) int64`.
-        threshold: IoU above which (not at which) a mask is dropped.
+        threshold: IoU above which (not at which) a mask is dropped, from 0 to 1.
 
     Returns:
         `(n,) bool`, true for the masks that stay.
 
     Raises:
-        MaskError: a mask is unsound, or masks of one group differ in size.
+        MaskError: a mask is unsound, masks of one group differ in size, or the threshold is none.
 
     Source: the released scorer of Falcon Perception (arXiv 2603.27365).
 
@@ -193,6 +193,8 @@ def nms(column: MaskColumn, groups: ArrayLike, threshold: float = 0.5) -> NDArra
         >>> nms(MaskColumn.from_dense([[[1, 1, 1, 0]], [[1, 1, 0, 0]], [[0, 0, 0, 1]]]), [0, 3])
         array([ True, False,  True])
     """
+    if not 0 <= threshold <= 1:
+        raise MaskError(f"threshold: expected an IoU from 0 to 1, got {threshold}")
     offsets = _one_size(column, groups)
     return get_engine().group_nms(column, offsets, threshold)
 

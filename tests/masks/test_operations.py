@@ -259,3 +259,9 @@ def test_groups_that_are_none(engine: Engine, groups: list[int]) -> None:
         group_intersections(column, groups, column, groups)
     with pytest.raises(MaskError, match="groups"):
         group_hits(column, groups, column, groups)
+
+
+@pytest.mark.parametrize("threshold", [-0.1, 1.5, float("nan")])
+def test_thresholds_that_are_no_iou(engine: Engine, threshold: float) -> None:
+    with pytest.raises(MaskError, match="threshold"):
+        nms(MaskColumn.from_dense([np.ones((2, 2), bool)]), [0, 1], threshold)
