@@ -36,6 +36,10 @@ Heighted = list[tuple[int, bytes]]
 SUMMED = 1 << 22
 """Intersections that are added up at a time: so many of the largest masks are still an exact float64."""
 
+MERGED, UNITED_RUNS = 3, 1 << 17
+"""Masks of a group, both sides, up to which pycocotools' merging, mask by mask, is quicker than sorting all intervals;
+and runs that are sorted at a time, of some groups or one."""
+
 NMS_FIRST, NMS_BLOCK = 32, 128
 """Candidates compared in one call, few at first, as long as little is kept that would drop them: bounds the memory of a
 suppression to a block times what is kept."""
@@ -145,10 +149,10 @@ class PycocotoolsEngine:
         return over
 
     def union_overlaps(self, count: int, a: Part, b: Part) -> tuple[Offsets, Offsets, Offsets]:
-        """Each side merged by pycocotools, group by group; by runs where masks are too large for it."""
-        if not _readable(a[0], b[0]):
-            left, right = _union_areas(count, a), _union_areas(count, b)
-            return left + right - _union_areas(count, a, b), left, right
+        """Each side merged by pycocotools, group by group; by runs where groups have many masks, or too large ones."""
+        masks = sum(int(np.count_nonzero(group >= 0)) for _, group in (a, b))
+        if masks > MERGED * count or not _readable(a[0], b[0]):
+            return _unions_by_runs(count, a, b)
         sides = [_merged(count, part) for part in (a, b)]
         left, right = (_areas(side, count) for side in sides)
         shared = np.zeros(count, np.int64)
@@ -204,6 +208,27 @@ def _areas(masks: dict[int, Any], count: int) -> NDArray[np.int64]:
         some = keys[first : first + AREA_BLOCK]
         result[some] = coco.area([masks[k] for k in some])
     return result
+
+
+def _unions_by_runs(count: int, a: Part, b: Part) -> tuple[Offsets, Offsets, Offsets]:
+    """`union_overlaps`, some groups at a time."""
+    work, bounds = np.zeros(count, np.int64), []
+    for column, group in (a, b):
+        used = group >= 0
+        work += np.bincount(group[used], column.decoded.ends.number[used], count).astype(np.int64)
+        bounds.append(np.searchsorted(np.maximum.accumulate(group), np.arange(count + 1)))  # masks of no group stay
+    shared, left, right = (np.zeros(count, np.int64) for _ in range(3))
+    total, first = np.concatenate([[0], np.cumsum(work)]), 0
+    while first < count:
+        last = max(first + 1, int(np.searchsorted(total, total[first] + UNITED_RUNS, side="right")) - 1)
+        some, parts = slice(first, last), []
+        for (column, group), begin in zip((a, b), bounds, strict=True):
+            p, q = int(begin[first]), int(begin[last])
+            parts.append((column.part(p, q), np.maximum(group[p:q] - first, -1)))
+        left[some], right[some] = (_union_areas(last - first, part) for part in parts)
+        shared[some] = left[some] + right[some] - _union_areas(last - first, *parts)
+        first = last
+    return shared, left, right
 
 
 def _union_areas(count: int, *parts: Part) -> NDArray[np.int64]:

@@ -8,6 +8,7 @@ import pytest
 from bench_datasets.masks import (
     MaskColumn,
     MaskError,
+    engine_pycocotools,
     group_hits,
     group_intersections,
     intersections,
@@ -147,7 +148,13 @@ def test_more_than_256_masks_at_once(engine: Engine) -> None:
     assert nms(column, [0, 300]).tolist() == greedy_nms(masks)
 
 
-def test_unions(engine: Engine, generator: np.random.Generator) -> None:
+@pytest.mark.parametrize(("most", "runs"), [(2, None), (5, None), (5, 7), (5, 100)], ids=str)
+def test_unions(
+    engine: Engine, generator: np.random.Generator, monkeypatch: pytest.MonkeyPatch, most: int, runs: int | None
+) -> None:
+    """Few masks a group and many, all groups at once and a few at a time."""
+    if runs is not None:
+        monkeypatch.setattr(engine_pycocotools, "UNITED_RUNS", runs)
     count = 80
     sides: list[list[Dense]] = [[], []]
     groups: list[list[int]] = [[], []]
@@ -155,7 +162,7 @@ def test_unions(engine: Engine, generator: np.random.Generator) -> None:
     for group in range(count):
         shape = (int(generator.integers(1, 9)), int(generator.integers(1, 9)))
         for side in range(2):
-            masks = draw(generator, int(generator.integers(0, 5)), shape)
+            masks = draw(generator, int(generator.integers(0, most)), shape)
             unions[side].append(np.any([np.zeros(shape, bool), *masks], axis=0))
             for mask in masks:
                 outside = generator.random() < 0.1
