@@ -16,10 +16,7 @@ MaskBuffers = tuple[
 
 def mask_buffers(array: pa.Array | pa.ChunkedArray) -> MaskBuffers:
     """Data, offsets, heights, widths, present, counted of an array of mask structs (see `MaskColumn`)."""
-    if isinstance(array, pa.ChunkedArray):
-        array = array.chunk(0) if array.num_chunks == 1 else array.combine_chunks()
-        if isinstance(array, pa.ChunkedArray):  # an empty or too long column stays chunked
-            array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], array.type)
+    array = joined(array)
     if pa.types.is_null(array.type):
         n = len(array)
         none, zeros = np.zeros(n, np.bool_), np.zeros(n, np.int64)
@@ -33,6 +30,15 @@ def mask_buffers(array: pa.Array | pa.ChunkedArray) -> MaskBuffers:
         counts = counts.cast(pa.string())
     data, offsets = string_buffers(counts)
     return data, offsets, heights, widths, present, _valid(counts)
+
+
+def joined(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """A column as one array: as it is where it is one already."""
+    if isinstance(column, pa.Array):
+        return column
+    if column.num_chunks == 1:
+        return column.chunk(0)
+    return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
 
 
 def string_buffers(array: pa.Array) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:

@@ -132,7 +132,8 @@ class NumbaEngine:
         parts: dict[int, NDArray[np.int64]] = {}
 
         def work(first: int, last: int) -> None:
-            parts[first] = kernels.hits(*left, a_box, *right, b_box, group, b_groups, first, last)
+            found, number = kernels.hits(*left, a_box, *right, b_box, group, b_groups, first, last)
+            parts[first] = found[:, :number]
 
         self._share(len(a), left.number * width[group], work)
         found = [parts[first] for first in sorted(parts)]

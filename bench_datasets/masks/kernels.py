@@ -273,7 +273,7 @@ def _row(a, a0, a_runs, x0, y0, x1, y1, b, b_begin, b_count, b_box, i, j0, j1, f
 
 @njit((_I32, _I64, _I64, _BOX, _I32, _I64, _I64, _BOX, _I64, _I64, _N, _N), nogil=True, cache=True)
 def hits(a, a_begin, a_count, a_box, b, b_begin, b_count, b_box, group, b_groups, first, last):
-    """Pairs of a's masks first to last with b's of their group that share a pixel: `(3, h)`, i, j and the pixels."""
+    """Pairs of a's masks first to last with b's of their group that share a pixel: i, j, pixels `(3, ..)`; how many."""
     found = np.empty((3, 2 * (last - first) + 16), np.int64)
     h = 0
     for i in range(first, last):
@@ -290,7 +290,7 @@ def hits(a, a_begin, a_count, a_box, b, b_begin, b_count, b_box, group, b_groups
             more[:, :h] = found[:, :h]
             found = more
         h += _row(a, a_begin[i], a_count[i], x0, y0, x1, y1, b, b_begin, b_count, b_box, i, j0, j1, found, h)
-    return found[:, :h].copy()
+    return found, h
 
 
 @_kernel(_I32, _I64, _I64, _BOX, _I64, _I32, _I64, _I64, _BOX, _I64, _I64, _I64, _N, _N, types.int64[:, ::1])

@@ -50,7 +50,9 @@ def sound_hashes(labels: Sequence[Mapping[str, Any]] | pa.Table, lists: Any) -> 
         return row_hashes(labels, lists.masks, lists.groups)
     found, index = [""] * len(labels), [row for row in range(len(labels)) if row not in problems]
     some = lists.take(np.array(index, np.int64))
-    fields = labels.take(index) if isinstance(labels, pa.Table) else [labels[row] for row in index]
+    fields = (
+        labels.take(pa.array(index, pa.int64())) if isinstance(labels, pa.Table) else [labels[row] for row in index]
+    )
     for row, digest in zip(index, row_hashes(fields, some.masks, some.groups), strict=True):
         found[row] = digest
     return found

@@ -85,10 +85,3 @@ def rows_of(arrow: Any, numbers: NDArray[np.int64]) -> pa.Table:
     else:
         found = arrow[numbers.tolist()]
     return found
-
-
-def joined(column: pa.ChunkedArray) -> pa.Array:
-    """A column as one array: as it is where it is one already."""
-    if column.num_chunks == 1:
-        return column.chunk(0)
-    return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)

@@ -10,8 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from bench_datasets.masks import MASK_TYPE, MaskColumn, list_offsets, list_values, parse_masks
-from bench_datasets.metrics.lots import joined
+from bench_datasets.masks import MASK_TYPE, MaskColumn, joined, list_offsets, list_values, parse_masks
 
 CHUNK_BYTES = 1 << 22
 """Bytes of counts that are decoded at a time."""
@@ -90,7 +89,7 @@ def read_mask_lists(column: pa.Array | pa.ChunkedArray | Sequence[Any]) -> MaskL
             PBench), or any sequence of Python lists of masks; a row may be null.
     """
     if isinstance(column, (pa.Array, pa.ChunkedArray)):
-        array = joined(column) if isinstance(column, pa.ChunkedArray) else column
+        array = joined(column)
         if _is_mask_lists(array.type):
             present = array.is_valid().to_numpy(zero_copy_only=False)
             return MaskLists(MaskColumn.from_arrow(list_values(array)), list_offsets(array), present, {})

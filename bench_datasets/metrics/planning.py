@@ -238,8 +238,7 @@ def _labels(truth: Dataset | IterableDataset, metric: ModuleType) -> Dataset:
             spool.__exit__(None, None, None)
     if spool is None:
         raise BenchError("truth: expected rows, the stream gave none")
-    table = spool.table()
-    return spool.dataset(stream.features or Features.from_arrow_schema(table.schema))
+    return spool.dataset(stream.features)
 
 
 def table_features(benchmark: str, *, boundary: bool = False) -> Features:

@@ -11,11 +11,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from bench_datasets.faults import Fault, FaultError
-from bench_datasets.metrics.lots import joined
+from bench_datasets.masks import joined
 from bench_datasets.metrics.options import ScoreOptions
-
-FAULTS_TYPE = pa.list_(pa.struct([("code", pa.string()), ("text", pa.string())]))
-"""Arrow type of `pred_faults`."""
+from bench_datasets.predictions.rows import FAULTS_TYPE
 
 TWICE = {"code": "duplicate_prediction", "text": "two predictions name this row"}
 

@@ -16,11 +16,13 @@ from numpy.typing import NDArray
 from bench_datasets.faults import FAULTS
 from bench_datasets.masks import Decoded, using_engine
 from bench_datasets.metrics.hashes import sound_hashes
-from bench_datasets.metrics.lots import ArrowRows, is_run, joined, rows_at_a_time, rows_of
+from bench_datasets.metrics.lots import ArrowRows, is_run, rows_at_a_time, rows_of
 from bench_datasets.metrics.masklists import CHUNK_BYTES, MaskLists, parts
 from bench_datasets.metrics.options import ScoreOptions
-from bench_datasets.metrics.units import FAULTS_TYPE, Units
+from bench_datasets.metrics.units import Units
 from bench_datasets.metrics.workers import in_processes
+from bench_datasets.predictions import lists_of
+from bench_datasets.predictions.rows import FAULTS_TYPE
 
 KEPT_BYTES = 1 << 28
 """Bytes of runs that are kept from the validation to the scoring; masks beyond that are read again."""
@@ -146,8 +148,8 @@ class _Verification:
         if not len(place):
             return [], None
         table = rows_of(self.answers, self.units.answers[place])
-        given = "pred_faults" in table.column_names and not pa.types.is_null(table.schema.field("pred_faults").type)
-        noted = joined(table["pred_faults"]) if given else pa.nulls(len(place), FAULTS_TYPE)
+        given = table["pred_faults"] if "pred_faults" in table.column_names else pa.nulls(len(place))
+        noted = lists_of(given, FAULTS_TYPE)
         lists, fields = importlib.import_module(self.metric).read_answers(table)
         reading = None
         if self.keep and isinstance(lists, MaskLists) and lists.bytes_a_row().sum() <= LOT_BYTES:

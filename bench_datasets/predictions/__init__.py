@@ -1,6 +1,6 @@
 """Predictions: what models wrote, in any of several formats, as one kind of table; pairing with the truth; a check."""
 
-from bench_datasets.predictions.arrow_columns import arrow_columns
+from bench_datasets.predictions.arrow_columns import arrow_columns, lists_of
 from bench_datasets.predictions.check import CheckReport, FaultGroup, check
 from bench_datasets.predictions.instancebench.pairing import ExpressionPairing, pair_expressions
 from bench_datasets.predictions.pairing import Pairing, pair
@@ -13,6 +13,7 @@ __all__ = [
     "Pairing",
     "arrow_columns",
     "check",
+    "lists_of",
     "pair",
     "pair_expressions",
     "read_predictions",

@@ -9,12 +9,13 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from datasets import Dataset
 from numpy.typing import NDArray
 
 from bench_datasets.faults import Fault
-from bench_datasets.predictions.arrow_columns import arrow_columns
+from bench_datasets.masks import list_offsets
+from bench_datasets.predictions.arrow_columns import arrow_columns, lists_of
+from bench_datasets.predictions.rows import FAULTS_TYPE
 
 Name = TypeVar("Name", str, int, tuple[str, int])
 
@@ -55,7 +56,8 @@ class Names(NamedTuple):
             key, number, split, position = (pa.array([], array.type) for array in (key, number, split, position))
             return cls(key, number, split, position, {})
         problems = {}
-        for row in np.flatnonzero(pc.list_value_length(faults).to_numpy(zero_copy_only=False) > 0):
+        faults = lists_of(faults, FAULTS_TYPE)
+        for row in np.flatnonzero(np.diff(list_offsets(faults))):
             for fault in faults[int(row)].as_py():
                 if fault["code"] == "unknown_row":
                     problems[int(row)] = fault["text"]
@@ -216,9 +218,12 @@ def _by_keys_alone(names: Names, truth: TruthNames) -> NDArray[np.int64] | None:
     target = np.array([truth.by_key.get(key, -1) for key in names.key.to_pylist()], np.int64)
     if (target < 0).any():
         return None
-    numbers = pc.fill_null(names.id, pa.array(truth.ids[target], names.id.type))
-    if not np.array_equal(numbers.to_numpy(zero_copy_only=False), truth.ids[target]):
-        return None
+    if names.id.null_count < len(target):
+        if not pa.types.is_integer(names.id.type):
+            return None
+        there = names.id.is_valid().to_numpy(zero_copy_only=False)
+        if not np.array_equal(names.id.drop_null().to_numpy(zero_copy_only=False), truth.ids[target[there]]):
+            return None
     if names.split.null_count < len(target):
         for split, row in zip(names.split.to_pylist(), target.tolist(), strict=True):
             if split is not None and split != truth.levels[row]:

@@ -64,9 +64,14 @@ class Spool:
         weakref.finalize(mapped, _remove_file, self.path, self._owner)
         return pa.ipc.open_stream(pa.py_buffer(mapped)).read_all()
 
-    def dataset(self, features: Features) -> Dataset:
-        """Everything written, as a Dataset of these features; to be called once, after the `with` block."""
+    def dataset(self, features: Features | None = None) -> Dataset:
+        """Everything written, as a Dataset; to be called once and without `table`, after the `with` block.
+
+        Args:
+            features: of the Dataset; what the written schema tells for `None`.
+        """
         table = self.table()
+        features = features or Features.from_arrow_schema(table.schema)
         # Without rows nothing holds on to the file: such a table travels by value.
         data = MemoryMappedTable(table, self.path) if table.num_rows else InMemoryTable(table)
         return Dataset(data, info=DatasetInfo(features=features))

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from datasets import Dataset, IterableDataset
 
@@ -203,9 +202,6 @@ def test_null_lists_of_truth_are_rows_without_truth() -> None:
 
 def test_a_hidden_mask_behind_a_null_row_is_not_read() -> None:
     """Arrow may hold items under a null list; they belong to no row."""
-    import pyarrow as pa
-
-    from bench_datasets.masks import MASK_TYPE
 
     table = joined(ROWS[:3]).with_format("arrow")[:]
     masks = pa.array([encode(A), BROKEN, encode(B)], MASK_TYPE)
@@ -252,55 +248,3 @@ def test_rows_without_a_name_or_a_level() -> None:
     for wrong, words in (({"id": [None]}, "id"), ({"level": [True]}, "level"), ({"level": [6]}, "level")):
         with pytest.raises(bd.BenchError, match=words):
             bd.scorer("pbench")({**columns, **wrong})
-
-
-NAMED = {"masks": [[encode(A)]] * 4, "pred_masks": [[encode(A)]] * 4}
-
-
-@pytest.mark.parametrize(
-    "columns",
-    [
-        {"id": [7, 8, 9, 7], "level": ["level_0", "level_0", "dense", "dense"]},
-        {"id": pa.array([7, 8, 9, 7], pa.int32()), "level": [0, 0, 5, 5]},
-        {"id": ["7", "8", "9", "7"], "level": pa.array(["level_0", "level_0", "dense", "dense"]).dictionary_encode()},
-        {"id": np.array([7, 8, 9, 7]), "level": np.array(["level_0", "level_0", "dense", "dense"])},
-        {"id": [7, None, 9, 7], "level": [0, 0, 5, 5], "key": [None, "level_0/8", "", "dense/7"]},
-        {"id": [7, 8, 9, 7], "level": ["level_0", None, "dense", "dense"]},
-    ],
-)
-def test_names_of_any_type(columns: dict[str, Any]) -> None:
-    scored = bd.scorer("pbench", level="level_0")({**columns, **NAMED})
-    assert scored["key"] == scored["cluster"] == ["level_0/7", "level_0/8", "dense/9", "dense/7"]
-    assert scored["level"] == ["level_0", "level_0", "dense", "dense"]
-    assert scored["matched_intersection"] == [[10]] * 4
-
-
-def test_images_are_what_is_resampled_where_they_are_known() -> None:
-    columns = {"id": [1, 2, 3, 4], "level": [0] * 4, "image_sha256": ["ab", None, "", "ab"], **NAMED}
-    assert bd.scorer("pbench")(columns)["cluster"] == ["ab", "level_0/2", "level_0/3", "ab"]
-
-
-@pytest.mark.parametrize(
-    ("columns", "name"),
-    [
-        ({"id": [1, "2", 3, 4]}, "id"),
-        ({"expression": ["a", 2, "c", {}]}, "expression"),
-        ({"faults": [["a"], 5, [], []]}, "faults"),
-    ],
-)
-def test_columns_that_hold_anything(columns: dict[str, Any], name: str) -> None:
-    with pytest.raises(bd.BenchError, match=f"column {name}"):
-        bd.scorer("pbench")({"id": [1, 2, 3, 4], "level": [0] * 4, **NAMED, **columns})
-
-
-@pytest.mark.parametrize(
-    "centers", [[[0.5, 0.5]] * 2, [], [[0.5]], [0.5, 0.5], [[0.5, 0.5, 0.5]], ["ab"], [{"x": 1}], 3]
-)
-def test_centers_of_another_shape(centers: Any) -> None:
-    columns = {"id": [1, 2, 3, 4], "level": [0] * 4, "pred_centers": [None, [[0.5, 0.5]], centers, None], **NAMED}
-    with pytest.raises(bd.FaultError, match=r"level_0/3.*pred_centers: expected 1 pair") as stopped:
-        bd.scorer("pbench")(columns)
-    assert stopped.value.code == "bad_box"
-    scored = bd.scorer("pbench", on_fault="skip-and-report")(columns)
-    assert scored["faults"] == [[], [], ["bad_box"], []]
-    assert [row and [*row] for row in scored["position_truth"]] == [None, [0], None, None]

@@ -11,13 +11,13 @@ from datasets import Dataset
 from numpy.typing import NDArray
 
 from bench_datasets.faults import BenchError
-from bench_datasets.masks import MASK_TYPE, MaskColumn, list_offsets, list_values
-from bench_datasets.metrics.lots import joined
+from bench_datasets.masks import MASK_TYPE, MaskColumn, joined, list_offsets, list_values
 from bench_datasets.metrics.masklists import MaskLists
 from bench_datasets.metrics.options import ScoreOptions
-from bench_datasets.metrics.units import FAULTS_TYPE, Units, placed
+from bench_datasets.metrics.units import Units, placed
 from bench_datasets.predictions import arrow_columns
 from bench_datasets.predictions.instancebench import ORIGINAL, ExpressionPairing, pair_expressions
+from bench_datasets.predictions.rows import FAULTS_TYPE
 
 
 def pair_units(labels: Dataset, predictions: Dataset, options: ScoreOptions, whole: bool) -> Units:

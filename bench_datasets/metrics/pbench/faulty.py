@@ -59,6 +59,7 @@ def _suspects(rows: Rows, problems: tuple[Problems, Problems]) -> NDArray[np.boo
         suspects[list(broken)] = True
     suspects |= _sizes_in(rows.reading) > 0
     suspects |= (_sizes_in(rows.centers) != np.diff(rows.predicted.groups)) & rows.has_centers
+    suspects |= rows.strange.to_numpy(zero_copy_only=False)
     return suspects
 
 
@@ -122,7 +123,9 @@ def _of_prediction(rows: Rows, row: int, problems: Problems, missing: str) -> li
         )
         found = [Fault("missing_prediction", key, text)]
     count, given = int(np.diff(rows.predicted.groups[row : row + 2])[0]), rows.centers[row].as_py()
-    if not found and given is not None and len(given) != count:
-        text = f"pred_centers: expected {count} pairs [x, y], one a mask, found {len(given)}"
+    strange = rows.strange[row].as_py()
+    if not found and given is not None and (strange or len(given) != count):
+        other = "something else" if strange else len(given)
+        text = f"pred_centers: expected {count} pairs [x, y], one a mask, found {other}"
         found = [Fault("bad_box", key, text)]
     return found

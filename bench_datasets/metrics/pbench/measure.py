@@ -183,9 +183,12 @@ def _positions(rows: Rows, hits: Hits) -> dict[str, pa.Array]:
 
 def _best(hits: Hits, count: int) -> tuple[Ints, Ints, Ints]:
     """Of each of `count` predictions: the truth it meets best (of equals the first), shared pixels, union; -1, 0, 0."""
-    order = np.lexsort((hits.true, -hits.iou, hits.predicted))
-    own = hits.predicted[order]
-    first = order[np.concatenate([[True], own[1:] != own[:-1]])] if len(order) else order
+    begin = np.flatnonzero(np.diff(hits.predicted, prepend=-1))  # hits stand by prediction, then by truth
+    first = begin
+    if len(begin):
+        most = np.repeat(np.maximum.reduceat(hits.iou, begin), np.diff(begin, append=len(hits.iou)))
+        equal = np.flatnonzero(hits.iou == most)
+        first = equal[np.searchsorted(equal, begin)]
     best, shared, union = np.full(count, -1), np.zeros(count, np.int64), np.zeros(count, np.int64)
     at = hits.predicted[first]
     best[at], shared[at], union[at] = hits.true[first], hits.shared[first], hits.union[first]

@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 
 from bench_datasets.benchmarks import PBENCH_LEVELS
 from bench_datasets.faults import BenchError
-from bench_datasets.metrics.lots import joined
+from bench_datasets.masks import joined
 from bench_datasets.metrics.masklists import MaskLists, read_mask_lists
-from bench_datasets.metrics.units import FAULTS_TYPE
+from bench_datasets.predictions import lists_of
+from bench_datasets.predictions.rows import FAULTS_TYPE
 
 LABEL_COLUMNS = ("key", "id", "level", "expression", "masks", "count", "faults", "image_sha256")
 ANSWER_COLUMNS = ("pred_masks", "pred_scores", "pred_centers", "pred_sizes", "pred_faults")
@@ -39,6 +40,7 @@ class Rows:
         true: truth masks.
         predicted: predicted masks, in the order given; null where a row has no prediction.
         centers: the predicted centres as fractions of the image, of `CENTERS_TYPE`; null where there are none.
+        strange: bool, rows whose centres are no list of pairs (and an empty one in `centers`).
         reading: faults found when the predictions were read, of `FAULTS_TYPE`.
     """
 
@@ -50,6 +52,7 @@ class Rows:
     true: MaskLists
     predicted: MaskLists
     centers: pa.Array
+    strange: pa.Array
     reading: pa.Array
 
     def __len__(self) -> int:
@@ -77,7 +80,7 @@ class Rows:
     def _each(self, column: Callable[[Any], Any], lists: Callable[[MaskLists], MaskLists]) -> Rows:
         return Rows(
             column(self.keys), column(self.levels), column(self.labels), column(self.clusters), column(self.noted),
-            lists(self.true), lists(self.predicted), column(self.centers), column(self.reading),
+            lists(self.true), lists(self.predicted), column(self.centers), column(self.strange), column(self.reading),
         )  # fmt: skip
 
 
@@ -104,10 +107,14 @@ def read_rows(batch: pa.Table | Mapping[str, Any], level: str | None, *, predict
     n = len(batch["masks"])
 
     def column(name: str, kind: pa.DataType | None = None) -> pa.Array:
-        return _array(name, batch[name], kind) if name in names else pa.nulls(n, kind)
+        found = _array(name, batch[name], kind) if name in names else pa.nulls(n, kind)
+        if len(found) != n:
+            raise BenchError(f"pbench rows: column {name}: expected {n} values, one a row, found {len(found)}")
+        return found
 
     ids = column("id")
-    levels = _levels(column("level"), level)
+    levels = _levels(batch["level"] if "level" in names else pa.nulls(n), level)
+    centers, strange = _centers(batch["pred_centers"] if "pred_centers" in names else pa.nulls(n))
     keys = _keys(column("key", pa.string()), levels, ids)
     images = column("image_sha256", pa.string())
     return Rows(
@@ -118,7 +125,8 @@ def read_rows(batch: pa.Table | Mapping[str, Any], level: str | None, *, predict
         column("faults", CODES_TYPE),
         read_mask_lists(batch["masks"]),
         read_mask_lists(batch["pred_masks"] if predictions else [None] * n),
-        _centers(batch["pred_centers"] if "pred_centers" in names else pa.nulls(n)),
+        centers,
+        strange,
         column("pred_faults", FAULTS_TYPE),
     )
 
@@ -145,7 +153,7 @@ def row_names(
         return _array(name, table[name], kind) if name in table.column_names else pa.nulls(len(table), kind)
 
     ids = column("id")
-    levels = _levels(column("level"), level)
+    levels = _levels(table["level"] if "level" in table.column_names else pa.nulls(len(table)), level)
     return _keys(column("key", pa.string()), levels, ids).to_pylist(), ids.to_pylist(), levels.to_pylist()
 
 
@@ -153,24 +161,37 @@ def _array(name: str, values: Any, kind: pa.DataType | None) -> pa.Array:
     """A column as one Arrow array; of the type given, if one is."""
     try:
         if isinstance(values, (pa.Array, pa.ChunkedArray)):
-            array = joined(values) if isinstance(values, pa.ChunkedArray) else values
+            if kind is not None and pa.types.is_list(kind):
+                return lists_of(values, kind)
+            array = joined(values)
+            if pa.types.is_run_end_encoded(array.type):
+                array = pc.run_end_decode(array)
             return array if kind is None or array.type == kind else array.cast(kind)
-        return pa.array(values, kind)
-    except (pa.ArrowException, TypeError) as error:
+        if isinstance(values, np.ndarray) and values.ndim > 1:
+            values = values.tolist()
+        return pa.array(values, kind, from_pandas=True)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         expected = "values of one kind" if kind is None else f"values that Arrow takes as {kind}"
         raise BenchError(f"pbench rows: column {name}: expected {expected}, found others ({error})") from error
 
 
-def _levels(column: pa.Array, given: str | None) -> pa.Array:
-    """The levels by name; each that occurs is looked at once."""
-    if not len(column):
-        return pa.array([], pa.string())
-    if column.null_count == len(column):
-        return pa.repeat(_level(None, given), len(column))
-    encoded = column.dictionary_encode()
-    known = pa.array([_level(value, given) for value in encoded.dictionary.to_pylist()], pa.string())
-    found = known.take(encoded.indices)
-    return found.fill_null(_level(None, given)) if found.null_count else found
+def _levels(column: Any, given: str | None) -> pa.Array:
+    """The levels by name; of an Arrow column, each that occurs is looked at once."""
+    if isinstance(column, (pa.Array, pa.ChunkedArray)):
+        array = joined(column)
+        if array.null_count == len(array):
+            return pa.repeat(_level(None, given), len(array)) if len(array) else pa.array([], pa.string())
+        if not pa.types.is_nested(array.type):
+            array = _array("level", array, None)
+            if pa.types.is_dictionary(array.type):  # whose entries may be of values that no row has
+                array = array.dictionary_decode()
+            encoded = array.dictionary_encode()
+            known = pa.array([_level(value, given) for value in encoded.dictionary.to_pylist()], pa.string())
+            found = known.take(encoded.indices)
+            return found.fill_null(_level(None, given)) if found.null_count else found
+        column = array.to_pylist()
+    values = column.tolist() if isinstance(column, np.ndarray) else column
+    return pa.array([_level(value, given) for value in values], pa.string())
 
 
 def _keys(keys: pa.Array, levels: pa.Array, ids: pa.Array) -> pa.Array:
@@ -178,7 +199,7 @@ def _keys(keys: pa.Array, levels: pa.Array, ids: pa.Array) -> pa.Array:
     nameless = pc.or_kleene(pc.is_null(keys), pc.equal(keys, ""))
     if not pc.any(nameless).as_py():
         return keys
-    made = pc.binary_join_element_wise(levels, ids.cast(pa.string()), "/")
+    made = pc.binary_join_element_wise(levels, _array("id", ids, pa.string()), "/")
     found = pc.if_else(nameless, made, keys)
     if found.null_count:
         raise BenchError(
@@ -201,23 +222,27 @@ def _level(value: object, given: str | None) -> str:
     raise BenchError(f"level: expected one of {', '.join(PBENCH_LEVELS)}, got {value!r}")
 
 
-def _centers(column: Any) -> pa.Array:
-    """The centres, of `CENTERS_TYPE`: one that is not there becomes NaN, what is no list of pairs an empty list."""
-    if isinstance(column, pa.ChunkedArray):
-        column = joined(column)
-    if isinstance(column, pa.Array) and column.null_count == len(column):
-        return pa.nulls(len(column), CENTERS_TYPE)
-    if isinstance(column, pa.Array) and column.type == CENTERS_TYPE and not column.flatten().null_count:
-        return column
-    rows = column.to_pylist() if isinstance(column, pa.Array) else column
-    return pa.array([_pairs(value) for value in rows], CENTERS_TYPE)
+def _centers(column: Any) -> tuple[pa.Array, pa.Array]:
+    """The centres, of `CENTERS_TYPE`, one that is not there as NaN; and which rows hold something else, as bool."""
+    if isinstance(column, (pa.Array, pa.ChunkedArray)):
+        array = joined(column)
+        if array.null_count == len(array):
+            return pa.nulls(len(array), CENTERS_TYPE), pa.repeat(False, len(array))
+        if array.type == CENTERS_TYPE and not array.flatten().null_count:
+            return array, pa.repeat(False, len(array))
+        column = array.to_pylist()
+    rows = [None if value is None else _pairs(value) for value in column]
+    strange = [value is not None and row is None for value, row in zip(column, rows, strict=True)]
+    found = [[] if odd else row for row, odd in zip(rows, strange, strict=True)]
+    return pa.array(found, CENTERS_TYPE), pa.array(strange, pa.bool_())
 
 
-def _pairs(value: Sequence[Any] | None) -> list[list[float]] | None:
-    if value is None:
-        return None
+def _pairs(value: Any) -> list[list[float]] | None:
+    """A list of pairs, or `None` where that is not what it is."""
     try:
         pairs = np.array([[np.nan, np.nan] if item is None else item for item in value], np.float64)
     except (TypeError, ValueError):
+        return None
+    if not len(pairs):
         return []
-    return pairs.tolist() if pairs.shape[1:] == (2,) else []
+    return pairs.tolist() if pairs.shape[1:] == (2,) else None
