@@ -6,10 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from datasets import Dataset, IterableDataset
 
 import bench_datasets as bd
+from bench_datasets.masks import MASK_TYPE
 
 from .dense_pbench import Row
 from .pbench_rows import JOINED, TRUTH, encode, joined, line, predictions_of, same, truth_of, values
