@@ -256,9 +256,9 @@ def _apart(a_box, i, b_box, j):
 
 
 @njit(nogil=True, cache=True)
-def _row(a, a0, a_runs, x0, y0, x1, y1, b, b_begin, b_count, b_box, i, j0, j1, found, h):
-    """One mask's pairs, written to `found` from h on; how many."""
-    start = h
+def _row(a, a0, a_runs, box, b, b_begin, b_count, b_box, i, j0, j1, found, h):
+    """One mask's pairs, written to `found` from h on; where they end."""
+    x0, y0, x1, y1 = box[0], box[1], box[2], box[3]
     for j in range(j0, j1):
         # All four at once: one jump that is hardly ever taken. An empty mask's box lies left of every other.
         if (b_box[j, 0] <= x1) & (b_box[j, 2] >= x0) & (b_box[j, 1] <= y1) & (b_box[j, 3] >= y0):
@@ -268,7 +268,7 @@ def _row(a, a0, a_runs, x0, y0, x1, y1, b, b_begin, b_count, b_box, i, j0, j1, f
                 found[1, h] = j
                 found[2, h] = both
                 h += 1
-    return h - start
+    return h
 
 
 @njit((_I32, _I64, _I64, _BOX, _I32, _I64, _I64, _BOX, _I64, _I64, _N, _N), nogil=True, cache=True)
@@ -277,19 +277,12 @@ def hits(a, a_begin, a_count, a_box, b, b_begin, b_count, b_box, group, b_groups
     found = np.empty((3, 2 * (last - first) + 16), np.int64)
     h = 0
     for i in range(first, last):
-        x0 = a_box[i, 0]
-        y0 = a_box[i, 1]
-        x1 = a_box[i, 2]
-        y1 = a_box[i, 3]
-        if x1 < x0:
-            continue
-        j0 = b_groups[group[i]]
-        j1 = b_groups[group[i] + 1]
+        j0, j1 = b_groups[group[i]], b_groups[group[i] + 1]
         if h + j1 - j0 > found.shape[1]:  # there is room for the whole row before it is begun
             more = np.empty((3, max(2 * found.shape[1], h + j1 - j0)), np.int64)
             more[:, :h] = found[:, :h]
             found = more
-        h += _row(a, a_begin[i], a_count[i], x0, y0, x1, y1, b, b_begin, b_count, b_box, i, j0, j1, found, h)
+        h = _row(a, a_begin[i], a_count[i], a_box[i], b, b_begin, b_count, b_box, i, j0, j1, found, h)
     return found, h
 
 

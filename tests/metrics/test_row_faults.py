@@ -204,7 +204,6 @@ def test_null_lists_of_truth_are_rows_without_truth() -> None:
 
 def test_a_hidden_mask_behind_a_null_row_is_not_read() -> None:
     """Arrow may hold items under a null list; they belong to no row."""
-
     table = joined(ROWS[:3]).with_format("arrow")[:]
     masks = pa.array([encode(A), BROKEN, encode(B)], MASK_TYPE)
     lists = pa.ListArray.from_arrays(pa.array([0, 1, 2, 3], pa.int32()), masks, mask=pa.array([False, True, False]))
