@@ -75,7 +75,7 @@ def measure(peers: list[Peer], task: str, a: Masks, b: Masks, quick: bool) -> di
                 f" {differ[0]}: {np.ravel(answer)[differ[0]]} and {np.ravel(expected)[differ[0]]}"
             )
     cases = {name: _bind(function, arguments) for name, function in taking_part.items()}
-    return alternate(cases, 3 if quick else 9, budget=0.5 if quick else 12)
+    return alternate(cases, 3 if quick else 9, budget=0.3 if quick else 12)
 
 
 def _bind(function: Callable[..., Any], arguments: tuple[Masks, ...]) -> Callable[[], Any]:

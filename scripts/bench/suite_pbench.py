@@ -82,10 +82,10 @@ def run(console: Console, *, quick: bool, seed: int = 0) -> dict[str, Any]:
     Raises:
         ValueError: the two do not agree.
     """
-    few, many, crowd = (200, 2, 100) if quick else (2000, 20, 300)
+    few, many, crowd = (100, 2, 100) if quick else (2000, 20, 300)
     cases = [
-        ("rows of 5 masks, 0.3 MP", make_rows(few, 5, 0.3, PBENCH_LEVELS[:5], seed), 3 if quick else 9),
-        (f"rows of {crowd} masks, 4 MP", make_rows(many, crowd, 4, ("dense",), seed), 3),
+        ("rows of 5 masks, 0.3 MP", make_rows(few, 5, 0.3, PBENCH_LEVELS[:5], seed), 2 if quick else 9),
+        (f"rows of {crowd} masks, 4 MP", make_rows(many, crowd, 4, ("dense",), seed), 2 if quick else 3),
     ]
     found = []
     for title, rows, repetitions in cases:
@@ -94,7 +94,7 @@ def run(console: Console, *, quick: bool, seed: int = 0) -> dict[str, Any]:
     shares = _shares(quick, seed)
     _print_shares(console, shares)
     heavy = make_rows(200, 5, 0.3, PBENCH_LEVELS[:5], seed, kind="speckled")  # 40 KB a row
-    memory = _memory(heavy, (500, 1000) if quick else (2000, 8000))
+    memory = _memory(heavy, (300, 600) if quick else (2000, 8000))
     _print_memory(console, memory)
     return {"cases": found, "shares": shares, "memory": memory}
 
@@ -202,9 +202,11 @@ def _shares(quick: bool, seed: int) -> list[dict[str, Any]]:
     """How much of the bare kernels' speed is left, and where the rest goes; by case and engine."""
     levels, dense = PBENCH_LEVELS[:5], ("dense",)
     shapes = [(2000, 5, 0.3, levels), (1000, 10, 1.0, levels), (100, 100, 2.0, dense), (60, 300, 4.0, dense)]
+    if quick:
+        shapes = [(1000, 5, 0.3, levels), (50, 100, 2.0, dense)]
     found = []
-    for count, instances, megapixels, names in shapes[::2] if quick else shapes:
-        rows = make_rows(count // 20 if quick else count, instances, megapixels, names, seed)
+    for count, instances, megapixels, names in shapes:
+        rows = make_rows(count // 10 if quick else count, instances, megapixels, names, seed)
         if quick:  # the same few rows again and again: drawing them would take longer than all the rest
             rows = replace(rows, truth=_grown(rows.truth, count), answers=_grown(rows.answers, count))
         for engine in masks.available_engines():
@@ -214,7 +216,8 @@ def _shares(quick: bool, seed: int) -> list[dict[str, Any]]:
                     "kernels": lambda rows=rows, engine=engine: _kernels(rows, engine),
                     "bd.score": lambda rows=rows, engine=engine: _without_hashes(rows, engine),
                 },
-                3 if quick else 9,
+                9,
+                budget=1 if quick else float("inf"),
             )
             with watched(masks.get_engine(engine)) as spent:
                 _without_hashes(rows, engine)
