@@ -73,7 +73,7 @@ def _show(console: Console, comparison: Comparison, by: Sequence[str], *, whole:
     from bench_datasets.metrics.comparison_view import HEAD, NOTES, further, grids, main_part, opening, said
 
     shown = comparison if whole else main_part(comparison, by)
-    notes = list(NOTES[:-1])
+    notes: list[str] = []  # on the tables that there are
     first, *remarks = opening(comparison)
     console.print(Text(clean(first), style="dim"), soft_wrap=True)
     for line in remarks:
@@ -87,8 +87,7 @@ def _show(console: Console, comparison: Comparison, by: Sequence[str], *, whole:
         tables = [plain_table(console, _columns(grid, *wanted)) for wanted in _WIDTHS]
         table = fitting(console, tables)
         show_table(console, table)
-        if str(table.columns[-1].header) == HEAD[-1]:
-            notes = list(NOTES)
+        notes = list(NOTES if str(table.columns[-1].header) == HEAD[-1] or len(notes) == len(NOTES) else NOTES[:-1])
     console.print()
     for line in notes:
         console.print(Text(line, style="dim"), soft_wrap=True)

@@ -132,6 +132,7 @@ def test_many_runs_and_files(run: Callable[..., Any], runs: dict[str, Path]) -> 
 def test_a_run_with_itself(run: Callable[..., Any], runs: dict[str, Path]) -> None:
     done = run("compare", runs["hasty"], runs["hasty"], *FEW)
     assert "hasty and hasty (2) give the same numbers everywhere." in done.stdout
+    assert "(A) or (B)" not in done.stdout  # notes on tables that are not there
 
 
 @pytest.mark.parametrize(
