@@ -24,16 +24,16 @@ TERMS = ("rows", "masks", "bytes", "pairs")
 MACHINE = "one core of a shared two-core virtual machine, numba engine"
 
 ALONE = {
-    "pbench": {"rows": 4.2e-05, "masks": 3.0e-06, "bytes": 1.1e-08},
+    "pbench": {"rows": 2.8e-05, "masks": 2.5e-06, "bytes": 1.0e-08},
     "pvsg": {"rows": 0.0061, "masks": 9.6e-06, "bytes": 4.4e-09},
 }
 """Seconds of what one process does, however many score: reading JSON Lines, validating, pairing, summing up."""
 
 SCORING = {
-    "pbench": {"rows": 1.5e-05, "masks": 0.0, "bytes": 1.9e-08, "pairs": 2.4e-08},
+    "pbench": {"rows": 1.2e-05, "masks": 0.0, "bytes": 1.5e-08, "pairs": 1.9e-08},
     "pvsg": {"rows": 0.00048, "masks": 0.0, "bytes": 3.4e-08, "pairs": 1.1e-07},
 }
-"""Seconds of scoring, which processes share. PBench's lie within 35 % of every case measured, PVSG's within 9 %."""
+"""Seconds of scoring, which processes share. PBench's lie within 7 % of every case measured, PVSG's within 9 %."""
 
 START = 3.0
 """Seconds to begin: imports, opening, the first call of every function."""
