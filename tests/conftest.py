@@ -25,6 +25,14 @@ def shared() -> Path:
     return SHARED
 
 
+@pytest.fixture(autouse=True)
+def one_environment() -> Iterator[None]:
+    """`Dataset.map` on several processes leaves a copy of `os.environ` in its place, which rich and others never see."""
+    environment = os.environ
+    yield
+    os.environ = environment  # noqa: B003
+
+
 OLD_ARROW = int(pa.__version__.split(".")[0]) < 26
 """Whether null masks can neither be written as Parquet nor be read back: what Python 3.10 has to live with."""
 
