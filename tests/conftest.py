@@ -27,7 +27,7 @@ def shared() -> Path:
 
 @pytest.fixture(autouse=True)
 def one_environment() -> Iterator[None]:
-    """`Dataset.map` on several processes leaves a copy of `os.environ` in its place, which rich and others never see."""
+    """`Dataset.map` on several processes leaves a copy of `os.environ` in its place, which rich never sees."""
     environment = os.environ
     yield
     os.environ = environment  # noqa: B003
