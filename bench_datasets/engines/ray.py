@@ -62,7 +62,8 @@ def score_on_ray(
         truth_url: Parquet of truth rows: a file, or a folder of them; any URL that fsspec opens on every node
             (`s3://`, `hf://`, a shared folder).
         predictions_url: Parquet of predictions, likewise; every row bears its name (key, id, expression_id).
-        out: folder that every node can write, by path or URL; gets `scores.parquet`, and parts meanwhile.
+        out: folder that every node can write, by path or URL, for parts meanwhile. One by path gets `scores.parquet`,
+            too; for a URL, write what is returned.
         address: of a cluster; `None` for the one that is connected, else one on this machine.
         protocol: a protocol's name; the benchmark's default for `None`.
         dataset: where the truth is from, for the provenance: `source`, `split`, `revision`, `expected` rows.
@@ -71,7 +72,7 @@ def score_on_ray(
         boundary: as for `score`.
         oracle: as for `score`.
         engine: as for `score`.
-        write: whether a folder gets `scores.parquet`; else it holds parts meanwhile, and what is in it stays.
+        write: whether a folder by path gets `scores.parquet`; else what is in it stays.
 
     Returns:
         The same score table, to the byte, as `scoring.score` gives.
