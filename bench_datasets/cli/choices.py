@@ -111,6 +111,7 @@ Predictions = Annotated[
 Split = Annotated[
     str, typer.Option("--split", metavar="S", help="'test', a part of it (level_0, ..., dense), or 'train', 'val'.")
 ]
+Protocol = Annotated[str | None, typer.Option("--protocol", metavar="X", help="How to score; `info` lists them.")]
 Missing = Annotated[
     str,
     typer.Option(

@@ -52,9 +52,7 @@ def explain(
     ] = None,
     data: choices.Data = None,
     split: choices.Split = "test",
-    protocol: Annotated[
-        str | None, typer.Option("--protocol", metavar="X", help="How to score; `info` lists them.")
-    ] = None,
+    protocol: choices.Protocol = None,
     worst: Annotated[
         int | None, typer.Option("--worst", metavar="N", min=1, help="The N rows with the lowest scores of their own.")
     ] = None,

@@ -25,9 +25,7 @@ def score(
     predictions: choices.Predictions,
     data: choices.Data = None,
     split: choices.Split = "test",
-    protocol: Annotated[
-        str | None, typer.Option("--protocol", metavar="X", help="How to score; `info` lists them.")
-    ] = None,
+    protocol: choices.Protocol = None,
     folder: Annotated[
         str | None,
         typer.Option("--out", metavar="DIR", help="Write scores.parquet and result.json there; else only print."),

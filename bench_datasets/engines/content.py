@@ -11,6 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from bench_datasets.masks import joined
+
 
 class ContentHash:
     """SHA-256 over the content of a table that comes in lots; how it is cut into lots and chunks makes no difference.
@@ -31,7 +33,7 @@ class ContentHash:
     def add(self, table: pa.Table) -> None:
         """The next rows."""
         for name in table.column_names:
-            for path, values in _leaves((name,), _whole(table[name])):
+            for path, values in _leaves((name,), joined(table[name])):
                 self._streams.setdefault(path, hashlib.sha256()).update(values)
 
     def hexdigest(self) -> str:
@@ -95,7 +97,7 @@ def row_bytes(array: pa.Array) -> NDArray[np.int64]:
 
 def table_row_bytes(table: pa.Table) -> NDArray[np.int64]:
     """`(n,) int64`, about how many bytes each row takes."""
-    columns = [row_bytes(_whole(table[name])) for name in table.column_names]
+    columns = [row_bytes(joined(table[name])) for name in table.column_names]
     return _sum(len(table), columns)
 
 
@@ -104,11 +106,6 @@ def _sum(n: int, columns: list[NDArray[np.int64]]) -> NDArray[np.int64]:
     for column in columns:
         total += column
     return total
-
-
-def _whole(column: pa.ChunkedArray) -> pa.Array:
-    """A lot's column in one piece; rows that were picked come in a piece each."""
-    return column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays([pa.array([], column.type), *column.chunks])
 
 
 def _is_list(kind: pa.DataType) -> bool:

@@ -125,7 +125,9 @@ class Decoded:
         areas = None if self.given_areas is None else self.given_areas[index]
         ends, begin, count = self.ends
         chosen = Ends(ends, begin[index], count[index])
-        return Decoded(self.status[index], self.irregular[index], None, chosen, areas, measured)
+        return Decoded(
+            self.status[index], self.irregular[index], given_ends=chosen, given_areas=areas, measured=measured
+        )
 
     @cached_property
     def ends(self) -> Ends:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from bench_datasets.benchmarks import get_benchmark
 from bench_datasets.faults import BenchError
+from bench_datasets.masks import joined
 from bench_datasets.metrics.verifying import KEPT_BYTES
 
 TERMS = ("rows", "masks", "bytes", "pairs")
@@ -131,9 +132,7 @@ def count(benchmark: str, truth: Dataset) -> Counts:
 
 
 def _of_table(table: pa.Table) -> Counts:
-    columns = {
-        name: pa.concat_arrays([pa.array([], table[name].type), *table[name].chunks]) for name in table.column_names
-    }
+    columns = {name: joined(table[name]) for name in table.column_names}
     found = [_masks(array) for array in columns.values()]
     masks, size = (int(sum(part[k].sum() for part in found)) for k in (0, 1))
     frames = 0

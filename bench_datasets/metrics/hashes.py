@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -38,17 +38,17 @@ def row_hashes(
     return result
 
 
-def sound_hashes(labels: Sequence[Mapping[str, Any]] | pa.Table, lists: Any) -> list[str]:
+def sound_hashes(labels: Sequence[Mapping[str, Any]] | pa.Table, lists: Any, unsound: Collection[int]) -> list[str]:
     """As `row_hashes`; empty text for a row with an unsound mask, which has no content to speak of.
 
     Args:
         labels: n rows' fields without masks, as mappings or as a table.
         lists: the rows' masks, `MaskLists` or `TubeLists`.
+        unsound: rows with an unsound mask: the keys of `lists.problems()`.
     """
-    problems = lists.problems()
-    if not problems:
+    if not unsound:
         return row_hashes(labels, lists.masks, lists.groups)
-    found, index = [""] * len(labels), [row for row in range(len(labels)) if row not in problems]
+    found, index = [""] * len(labels), [row for row in range(len(labels)) if row not in unsound]
     some = lists.take(np.array(index, np.int64))
     fields = (
         labels.take(pa.array(index, pa.int64())) if isinstance(labels, pa.Table) else [labels[row] for row in index]

@@ -10,7 +10,15 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from bench_datasets.masks import MASK_TYPE, MaskColumn, group_intersections, list_offsets, list_values, parse_masks
+from bench_datasets.masks import (
+    MASK_TYPE,
+    MaskColumn,
+    group_intersections,
+    joined,
+    list_offsets,
+    list_values,
+    parse_masks,
+)
 from bench_datasets.metrics.masklists import parts
 
 CHUNK_PAIRS = 1 << 21
@@ -209,9 +217,7 @@ def read_tube_lists(column: pa.Array | pa.ChunkedArray | Sequence[Any], fields: 
         fields: further fields of each tube.
     """
     if isinstance(column, (pa.Array, pa.ChunkedArray)):
-        array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-        if isinstance(array, pa.ChunkedArray):
-            array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], array.type)
+        array = joined(column)
         found = _from_arrow(array, fields)
         if found is not None:
             return found

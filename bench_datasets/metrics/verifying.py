@@ -168,7 +168,7 @@ class _Verification:
                     code, text = (read[0]["code"], read[0]["text"]) if read else ("malformed_mask", problems[k][0])
                     raise self.units.fault(int(place[k]), code, f"{text}; `check` lists all that is wrong")
         names = [self.units.names[k] for k in place.tolist()]
-        return [digest for digest in sound_hashes(_named(names, fields), part) if digest]
+        return [digest for digest in sound_hashes(_named(names, fields), part, problems) if digest]
 
 
 def _named(names: list[str], fields: pa.Table | list[Any]) -> pa.Table | list[Any]:

@@ -1,4 +1,4 @@
-"""Columns of tables from outside: what type they have, one array out of chunks, faults kept from an earlier reading."""
+"""Columns of tables from outside: what type they have, faults kept from an earlier reading."""
 
 from __future__ import annotations
 
@@ -8,13 +8,6 @@ from datasets import ClassLabel, Features
 
 from bench_datasets.masks import MASK_TYPE, MaskColumn
 from bench_datasets.predictions.fields import Found
-
-
-def flat(column: pa.ChunkedArray) -> pa.Array:
-    """A column as one array."""
-    if column.num_chunks == 1:
-        return column.chunk(0)
-    return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
 
 
 def class_names(schema: pa.Schema, name: str) -> list[str]:

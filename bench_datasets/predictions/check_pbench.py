@@ -12,7 +12,7 @@ from datasets import ClassLabel, Dataset
 from numpy.typing import NDArray
 
 from bench_datasets.faults import BenchError, Fault, FaultError
-from bench_datasets.masks import MaskColumn, list_offsets, list_values
+from bench_datasets.masks import MaskColumn, joined, list_offsets, list_values
 from bench_datasets.predictions.arrays import empty_masks
 from bench_datasets.predictions.check import CheckReport, Collector
 from bench_datasets.predictions.fields import level_of
@@ -253,7 +253,7 @@ def _truth(truth: Dataset) -> _Truth:
         else:
             levels += [split or ""] * n
         given += table.column("key").to_pylist() if "key" in kept else []
-        sizes.append(_truth_sizes(table.column("masks").combine_chunks(), table))
+        sizes.append(_truth_sizes(joined(table.column("masks")), table))
     keys = given or _unique(
         [f"{level}/{number}" if level else str(number) for level, number in zip(levels, ids, strict=True)]
     )
@@ -263,7 +263,6 @@ def _truth(truth: Dataset) -> _Truth:
 
 def _truth_sizes(lists: pa.Array, table: pa.Table) -> NDArray[np.int64]:
     """`(n, 3)` height, width (0 where unknown) and number of masks."""
-    lists = lists.chunk(0) if isinstance(lists, pa.ChunkedArray) else lists
     offsets = list_offsets(lists)
     result = np.zeros((len(lists), 3), np.int64)
     result[:, 2] = np.diff(offsets)

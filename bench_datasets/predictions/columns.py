@@ -10,8 +10,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from bench_datasets.faults import BenchError
-from bench_datasets.masks import list_offsets, list_values
-from bench_datasets.predictions.arrays import class_names, flat, is_list, is_mask, is_numbers, keep_earlier, sound_masks
+from bench_datasets.masks import joined, list_offsets, list_values
+from bench_datasets.predictions.arrays import class_names, is_list, is_mask, is_numbers, keep_earlier, sound_masks
 from bench_datasets.predictions.belonging import refuse_other_benchmark
 from bench_datasets.predictions.fields import Found, Name, level_of, read_name, show
 from bench_datasets.predictions.jsonl import Naming, fill
@@ -58,7 +58,7 @@ class Columns:
 
     def convert(self, table: pa.Table) -> pa.RecordBatch:
         """A slice of the table as a batch of `rows.SCHEMA`."""
-        columns = {name: flat(table.column(name)) for name in self.known(table.column_names)}
+        columns = {name: joined(table.column(name)) for name in self.known(table.column_names)}
         n = table.num_rows
         faults: list[Found] = [[] for _ in range(n)]
         named = self._names(columns, n, faults)

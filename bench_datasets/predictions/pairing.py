@@ -13,7 +13,7 @@ from datasets import Dataset
 from numpy.typing import NDArray
 
 from bench_datasets.faults import Fault
-from bench_datasets.masks import list_offsets
+from bench_datasets.masks import joined, list_offsets
 from bench_datasets.predictions.arrow_columns import arrow_columns, lists_of
 from bench_datasets.predictions.rows import FAULTS_TYPE
 
@@ -48,13 +48,7 @@ class Names(NamedTuple):
         """Those of a Dataset of predictions."""
         columns = ["key", "id", "split", "position", "pred_faults"]
         table = arrow_columns(predictions, columns)
-        arrays = [table.column(name).combine_chunks() for name in columns]
-        key, number, split, position, faults = (
-            array.chunk(0) if isinstance(array, pa.ChunkedArray) and array.num_chunks else array for array in arrays
-        )
-        if isinstance(key, pa.ChunkedArray):  # no rows
-            key, number, split, position = (pa.array([], array.type) for array in (key, number, split, position))
-            return cls(key, number, split, position, {})
+        key, number, split, position, faults = (joined(table.column(name)) for name in columns)
         problems = {}
         faults = lists_of(faults, FAULTS_TYPE)
         for row in np.flatnonzero(np.diff(list_offsets(faults))):

@@ -21,7 +21,7 @@ from bench_datasets.builders.instancebench_vocabulary import (
     track_of,
 )
 from bench_datasets.faults import BenchError
-from bench_datasets.masks import MASK_FEATURE, MASK_TYPE, MaskColumn, list_offsets, list_values, parse_masks
+from bench_datasets.masks import MASK_FEATURE, MASK_TYPE, MaskColumn, joined, list_offsets, list_values, parse_masks
 from bench_datasets.metrics.masklists import MaskLists, read_mask_lists
 
 LABEL_COLUMNS = (
@@ -164,7 +164,7 @@ def read_rows(batch: pa.Table | Mapping[str, Any]) -> Rows:
 def records(column: Any) -> Records:
     """A column of lists of records, field by field; masks stay in Arrow where they are there already."""
     if isinstance(column, (pa.Array, pa.ChunkedArray)):
-        array = pa.concat_arrays(column.chunks) if isinstance(column, pa.ChunkedArray) else column
+        array = joined(column)
         flat = list_values(array)
         fields = {}
         for field in flat.type:

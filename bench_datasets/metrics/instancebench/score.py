@@ -35,13 +35,14 @@ def score_table(batch: pa.Table | Mapping[str, Any], options: ScoreOptions, read
     kept = _kept(rows)
     faults = find_faults(rows, kept, options)
     n = len(rows)
+    truth = _without_nulls(rows.candidates)
     columns: dict[str, Any] = {
         "key": rows.keys,
         "run": rows.runs,
         "condition": rows.conditions,
         "cluster": rows.keys,
         "protocol": [f"{protocol.name}@{protocol.version}"] * n,
-        "row_sha256": sound_hashes(rows.labels, _without_nulls(rows.candidates)),
+        "row_sha256": sound_hashes(rows.labels, truth, truth.problems()),
         "source": rows.sources,
         "category": rows.categories,
         "faults": [sorted({*rows.noted[i], *(f.code for f in faults.get(i, ()))}) for i in range(n)],

@@ -76,7 +76,7 @@ def _score_chunk(rows: Rows, protocol: Protocol, options: ScoreOptions) -> dict[
         "key": rows.keys,
         "cluster": rows.clusters,
         "protocol": pa.repeat(f"{protocol.name}@{protocol.version}", n),
-        "row_sha256": sound_hashes(rows.labels, rows.true),
+        "row_sha256": sound_hashes(rows.labels, rows.true, unsound),
         "level": rows.levels,
         "faults": _codes(rows, faults),
         "skipped": ~good,

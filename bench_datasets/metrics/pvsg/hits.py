@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from bench_datasets.masks import list_offsets, list_values, quotient
+from bench_datasets.masks import joined, list_offsets, list_values, quotient
 from bench_datasets.metrics.pvsg.protocol import WEAK_COUNTS, WEAK_ENDS, Protocol
 
 Ints = NDArray[np.int64]
@@ -20,9 +20,7 @@ NEVER = np.iinfo(np.int64).max
 
 def flat(table: pa.Table, name: str) -> NDArray[np.int64]:
     """The items of a list column of numbers, one row behind the other."""
-    column = table[name].combine_chunks()
-    column = pa.concat_arrays(column.chunks) if isinstance(column, pa.ChunkedArray) else column
-    return list_values(column).to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
+    return list_values(joined(table[name])).to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
 
 
 def texts(table: pa.Table, name: str) -> NDArray[np.object_]:
@@ -32,8 +30,7 @@ def texts(table: pa.Table, name: str) -> NDArray[np.object_]:
 
 def offsets(table: pa.Table, name: str) -> Ints:
     """`(n + 1,) int64`, where each row's items of a list column begin."""
-    column = table[name].combine_chunks()
-    return list_offsets(pa.concat_arrays(column.chunks) if isinstance(column, pa.ChunkedArray) else column)
+    return list_offsets(joined(table[name]))
 
 
 def row_of(table: pa.Table, name: str) -> Ints:

@@ -12,8 +12,8 @@ from datasets import Dataset
 from numpy.typing import NDArray
 
 from bench_datasets.faults import BenchError, FaultError
-from bench_datasets.masks import MaskColumn, list_offsets, list_values
-from bench_datasets.predictions.arrays import empty_masks, flat
+from bench_datasets.masks import MaskColumn, joined, list_offsets, list_values
+from bench_datasets.predictions.arrays import empty_masks
 from bench_datasets.predictions.check import CheckReport, Collector
 from bench_datasets.predictions.instancebench.pairing import pair_expressions
 from bench_datasets.predictions.instancebench.rows import CONDITIONS
@@ -72,7 +72,7 @@ def check(predictions: Predictions, truth: Dataset | None) -> CheckReport:
     bare = np.zeros(2, np.int64)
     boxes = _Boxes()
     for table in read.with_format("arrow").iter(2048):
-        columns = {name: flat(table.column(name)) for name in table.column_names}
+        columns = {name: joined(table.column(name)) for name in table.column_names}
         seen = _Batch(columns, expression[first : first + len(table)], first, rows)
         masks += seen.faults(errors, rows is not None)
         seen.masks(errors, warnings)
@@ -195,19 +195,19 @@ def _truth(truth: Dataset) -> _Truth:
         n = len(table)
         counts = np.ones(n, np.int64)
         if nested:
-            lists = flat(table.column("expressions"))
+            lists = joined(table.column("expressions"))
             counts = np.diff(list_offsets(lists))
             ids += list_values(lists).field("expression_id").to_pylist()
         else:
             ids += table.column("expression_id").to_pylist()
         rows.append(first + np.repeat(np.arange(n), counts))
         sides = [
-            pc.fill_null(flat(table.column(side)), 0).to_numpy(zero_copy_only=False) if side in kept else np.zeros(n)
+            pc.fill_null(joined(table.column(side)), 0).to_numpy(zero_copy_only=False) if side in kept else np.zeros(n)
             for side in ("height", "width")
         ]
         sizes.append(np.repeat(np.stack(sides, axis=1).astype(np.int64), counts, axis=0))
         if "candidates" in kept:
-            lists = flat(table.column("candidates"))
+            lists = joined(table.column("candidates"))
             own, ends = list_values(lists).field("instance_id").to_pylist(), list_offsets(lists).tolist()
             candidates += [{str(name) for name in own[a:b]} for a, b in pairwise(ends)]
         first += n

@@ -8,8 +8,8 @@ from typing import Any
 import pyarrow as pa
 
 from bench_datasets.faults import BenchError
-from bench_datasets.masks import MASK_TYPE
-from bench_datasets.predictions.arrays import flat, is_mask, keep_earlier, sound_masks
+from bench_datasets.masks import MASK_TYPE, joined
+from bench_datasets.predictions.arrays import is_mask, keep_earlier, sound_masks
 from bench_datasets.predictions.belonging import refuse_other_benchmark
 from bench_datasets.predictions.fields import Found
 from bench_datasets.predictions.instancebench.jsonl import ANSWERS, to_row
@@ -55,7 +55,7 @@ class Columns:
 
     def convert(self, table: pa.Table) -> pa.RecordBatch:
         """A slice of the table as a batch of `rows.SCHEMA`."""
-        columns = {name: flat(table.column(name)) for name in self.known(table.column_names)}
+        columns = {name: joined(table.column(name)) for name in self.known(table.column_names)}
         mask = columns.get(self.mask or "")
         earlier = columns.pop("pred_faults", None)
         typed = mask is not None and is_mask(mask.type)

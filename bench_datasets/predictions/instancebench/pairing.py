@@ -12,7 +12,7 @@ from datasets import Dataset
 from numpy.typing import NDArray
 
 from bench_datasets.faults import BenchError, Fault
-from bench_datasets.predictions.arrays import flat
+from bench_datasets.masks import joined
 from bench_datasets.predictions.instancebench.rows import ORIGINAL, RUN
 from bench_datasets.predictions.pairing import unlike
 
@@ -92,7 +92,7 @@ def _columns(predictions: Dataset) -> tuple[pa.Array, pa.Array, pa.Array, dict[i
     fields = ("expression_id", "run", "condition", "pred_faults")
     given = [name for name in fields if name in predictions.column_names]
     table = predictions.select_columns(given).with_format("arrow")[:]
-    found = {name: flat(table.column(name)) for name in given}
+    found = {name: joined(table.column(name)) for name in given}
 
     def text(name: str, default: str | None) -> pa.Array:
         column = found.get(name, pa.nulls(len(table), pa.string())).cast(pa.string())

@@ -9,8 +9,8 @@ import pyarrow as pa
 from datasets import Dataset
 
 from bench_datasets.faults import BenchError, FaultError
-from bench_datasets.masks import MaskColumn, list_offsets, list_values
-from bench_datasets.predictions.arrays import empty_masks, flat
+from bench_datasets.masks import MaskColumn, joined, list_offsets, list_values
+from bench_datasets.predictions.arrays import empty_masks
 from bench_datasets.predictions.check import CheckReport, Collector
 from bench_datasets.predictions.pvsg.noted import is_predicate, noted_faults
 from bench_datasets.predictions.pvsg.pairing import pair_videos
@@ -74,7 +74,7 @@ def check(predictions: Predictions, truth: Dataset | None) -> CheckReport:
                 errors.add(fault["code"], name, fault["text"])
         seen = _Seen(name, errors, warnings, rows, int(video[row]))
         triplets = table.column("pred_triplets")[0].as_py()
-        masks += seen.tubes(list_values(flat(table.column("pred_tubes"))), triplets)
+        masks += seen.tubes(list_values(joined(table.column("pred_tubes"))), triplets)
         seen.triplets(triplets)
     return CheckReport("pvsg", len(read), masks, errors.groups(ADVICE), warnings.groups(ADVICE))
 

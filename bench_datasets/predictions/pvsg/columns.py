@@ -8,8 +8,8 @@ from itertools import pairwise
 import pyarrow as pa
 
 from bench_datasets.faults import BenchError
-from bench_datasets.masks import list_offsets, list_values
-from bench_datasets.predictions.arrays import flat, is_list, is_mask, keep_earlier, sound_masks
+from bench_datasets.masks import joined, list_offsets, list_values
+from bench_datasets.predictions.arrays import is_list, is_mask, keep_earlier, sound_masks
 from bench_datasets.predictions.belonging import refuse_other_benchmark
 from bench_datasets.predictions.pvsg.record import TRIPLETS, TUBES, name_tube, read_category, to_video
 from bench_datasets.predictions.pvsg.rows import SCHEMA, Tube, Video, to_batch
@@ -58,7 +58,7 @@ class Columns:
 
     def convert(self, table: pa.Table) -> pa.RecordBatch:
         """A row of the table as a batch of `rows.SCHEMA`."""
-        columns = {name: flat(table.column(name)) for name in self.known(table.column_names)}
+        columns = {name: joined(table.column(name)) for name in self.known(table.column_names)}
         left = {"objects", "relations", "pred_faults", *TUBES} - (set() if self.typed else {self.tubes})
         record = {name: column[0].as_py() for name, column in columns.items() if name not in left}
         if self.tubes is not None:
