@@ -7,10 +7,15 @@ stands here: `stop` ends the scoring with the row's key (unless it was asked to 
 
 from __future__ import annotations
 
+import reprlib
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from itertools import islice
+from typing import Any, Literal, NamedTuple
 
 Default = Literal["stop", "noted"]
+
+SHOWN = 60
+"""Most characters of a foreign value that a message shows."""
 
 
 class BenchError(ValueError):
@@ -34,7 +39,7 @@ class FaultError(BenchError):
     """
 
     def __init__(self, code: str, key: str, text: str) -> None:
-        super().__init__(f"{key}: {text} [{code}]")
+        super().__init__(f"{shorten_text(key, 200)}: {text} [{code}]")
         self.code, self.key, self.text = code, key, text
 
     def __reduce__(self) -> tuple[type[FaultError], tuple[str, str, str]]:
@@ -116,3 +121,59 @@ FAULTS: dict[str, FaultKind] = {
     ),
 }
 """Every fault code, with where it is found and what it does by default."""
+
+
+def shorten(value: object, limit: int = SHOWN) -> str:
+    """A foreign value for a message: its `repr`, of bounded length, without characters that a terminal obeys.
+
+    Args:
+        value: any value; only the beginning of a long one is read.
+        limit: most characters.
+
+    Example:
+        >>> shorten("level_0/7"), shorten("x" * 1_000_000, 12), shorten([1, "a"])
+        ("'level_0/7'", "'xxxxxxxx...", "[1, 'a']")
+    """
+    if isinstance(value, bytes):
+        value = value[: limit + 1]
+    try:
+        text = _Short(limit).repr(value)
+        text.encode()
+    except UnicodeEncodeError:  # JSON may hold halves of characters
+        text = text.encode("ascii", "backslashreplace").decode()
+    except (ValueError, RecursionError):  # integers of thousands of digits, lists within lists within lists
+        return "(too long to show)"
+    return text if len(text) <= limit else text[: limit - 3] + "..."
+
+
+class _Short(reprlib.Repr):
+    """`repr` that looks at the beginning of a value alone."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__()
+        self.limit = limit
+        self.maxlevel, self.maxlist, self.maxtuple, self.maxdict, self.maxset = 3, 20, 20, 20, 20
+        self.maxother = self.maxlong = limit + 1
+
+    def repr_str(self, x: str, level: int) -> str:
+        """The beginning of a text."""
+        return repr(x[: self.limit + 1])
+
+    def repr_dict(self, x: dict[Any, Any], level: int) -> str:
+        """The first fields, in their order."""
+        if level <= 0:
+            return "{...}"
+        fields = [f"{self.repr1(k, level - 1)}: {self.repr1(x[k], level - 1)}" for k in islice(x, self.maxdict)]
+        return "{" + ", ".join(fields + ["..."] * (len(x) > self.maxdict)) + "}"
+
+
+def shorten_text(text: str, limit: int = SHOWN) -> str:
+    r"""A foreign text for a message, without quotes where it is short and can be printed.
+
+    Example:
+        >>> shorten_text("level_0/7"), len(shorten_text("x" * 1_000_000)), shorten_text("a\x1b[2J")
+        ('level_0/7', 60, "'a\\x1b[2J'")
+    """
+    if not text[: limit + 1].isprintable():
+        return shorten(text, limit)
+    return text if len(text) <= limit else text[: limit - 3] + "..."

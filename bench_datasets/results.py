@@ -11,8 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from bench_datasets.faults import BenchError
+from bench_datasets.untrusted import load_json, read_regular
 
 SCHEMA_VERSION = 1
+
+MAX_RESULT = 1 << 28
+"""Most bytes of a `result.json` that are read: 256 MiB."""
 
 
 @dataclass(frozen=True)
@@ -127,7 +131,9 @@ class Result:
         source = Path(path)
         source = source / "result.json" if source.is_dir() else source
         try:
-            data = source.read_bytes()
+            data = read_regular(source, MAX_RESULT)
+        except BenchError:
+            raise
         except OSError as error:
             raise BenchError(f"{source}: can't be read ({error.strerror})") from error
         return cls.loads(data, source)
@@ -144,7 +150,7 @@ class Result:
             BenchError: it is no result file, or it is of a newer schema.
         """
         try:
-            content = json.loads(data.decode("utf-8-sig"))
+            content = load_json(data.decode("utf-8-sig"))
             if not isinstance(content, dict):
                 raise BenchError(f"found {type(content).__name__}")
             result = cls.from_dict(content)

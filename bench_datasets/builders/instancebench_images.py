@@ -10,6 +10,7 @@ from bench_datasets.builders.instancebench_lines import Tces
 from bench_datasets.builders.pictures import Picture, no_picture, picture_of
 from bench_datasets.builders.sources import Access
 from bench_datasets.faults import BenchError
+from bench_datasets.untrusted import open_file, refuse_outside
 
 MAX_IMAGE = 1 << 28
 """Largest image file that is read: 256 MiB."""
@@ -55,7 +56,9 @@ class Images:
                 return no_picture(f"{path}: expected an image file, found a folder, device or pipe")
             if (info.get("size") or 0) > MAX_IMAGE:
                 return no_picture(f"{path}: the file has more than {MAX_IMAGE} bytes")
-            with fs.open(inner, "rb") as file:
+            if getattr(fs, "local_file", False):
+                refuse_outside(self._folder, inner, f"{place}: field 'image': {path}")
+            with open_file(fs, inner) as file:
                 data = file.read(MAX_IMAGE + 1)
         except OSError as error:
             if self._scheme and not isinstance(error, _ABSENT):  # a connection that failed says nothing of the image

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from bench_datasets.builders.instancebench_vocabulary import OPERATIONS, ROLES, SYNONYMS
 from bench_datasets.builders.sources import Access
 from bench_datasets.faults import BenchError
+from bench_datasets.untrusted import load_json, open_file
 
 MAX_LINE = 1 << 28
 """Longest line that is read: 256 MiB."""
@@ -105,7 +106,7 @@ def read_lines(path: str, access: Access, *, name: str | None = None) -> Iterato
     try:
         if fs.info(inner).get("type", "file") != "file":
             raise BenchError(f"{name}: expected a file of JSON Lines, found a folder, device or pipe")
-        with fs.open(inner, "rb") as file:
+        with open_file(fs, inner, name) as file:
             yield from _split(file, name)
     except FileNotFoundError as error:
         raise BenchError(f"{name}: expected a file of JSON Lines, found none there") from error
@@ -142,7 +143,7 @@ def read_tces(raw: bytes, place: str) -> Tces:
         BenchError: as `read_manifest`.
     """
     try:
-        value = json.loads(raw.decode("utf-8"))
+        value = load_json(raw)
     except UnicodeDecodeError as error:
         raise BenchError(f"{place}: expected UTF-8 text, found byte 0x{raw[error.start]:02x}") from None
     except json.JSONDecodeError as error:

@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 
 from bench_datasets.builders.sources import Access
 from bench_datasets.faults import BenchError
+from bench_datasets.untrusted import open_file
 
 _MAGIC = b"PAR1"
 _TAIL = 8  # footer length (uint32, little endian) and magic
@@ -138,7 +139,7 @@ class LabelFile:
 
     def _open(self, **options: Any) -> Any:
         try:
-            return self._fs.open(self._path, "rb", **options)
+            return open_file(self._fs, self._path, self.name, **options)
         except FileNotFoundError as error:
             raise BenchError(f"{self.name}: expected a Parquet file, found none") from error
         except IsADirectoryError as error:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from bench_datasets.builders.pvsg_vocabulary import CATEGORIES, THINGS
 from bench_datasets.faults import BenchError
+from bench_datasets.untrusted import load_json
 
 SOURCES = ("vidor", "epic_kitchen", "ego4d")
 """Where the videos come from: the names in the file's `split`, and of the folders."""
@@ -113,7 +114,7 @@ def read_annotation(content: bytes, name: str) -> Annotation:
     if content.startswith(b"version https://git-lfs"):
         raise BenchError(f"{name}: found a Git LFS pointer in place of the file; run `git lfs pull`")
     try:
-        data = json.loads(content)
+        data = load_json(content)
     except (ValueError, RecursionError) as error:
         what = str(error) if isinstance(error, ValueError) else "nested too deeply"
         raise BenchError(f"{name}: expected PVSG's annotation as JSON, found text that is none ({what})") from error

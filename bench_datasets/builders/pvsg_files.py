@@ -27,6 +27,7 @@ from bench_datasets.builders.sources import (
     version_of,
 )
 from bench_datasets.faults import BenchError
+from bench_datasets.untrusted import open_file
 
 ANNOTATION = "pvsg.json"
 _FOLDERS = {"vidor": "VidOR", "epic_kitchen": "EpicKitchen", "ego4d": "Ego4D"}
@@ -172,7 +173,7 @@ def read_whole(file: str, access: Access, limit: int) -> bytes:
     """
     fs, path = access.open(file)
     try:
-        with fs.open(path, "rb") as stream:
+        with open_file(fs, path, file) as stream:
             content: bytes = stream.read(limit + 1)
     except FileNotFoundError as error:
         raise BenchError(f"{file}: expected a file, found none") from error

@@ -18,6 +18,7 @@ from bench_datasets.builders.pvsg_annotation import VideoEntry
 from bench_datasets.builders.pvsg_files import ImageFolder
 from bench_datasets.builders.sources import Access
 from bench_datasets.faults import BenchError
+from bench_datasets.untrusted import open_file
 
 logger = logging.getLogger(__name__)
 
@@ -95,7 +96,7 @@ def video_frames(url: str, access: Access, wanted: Sequence[int]) -> Iterator[tu
         return
     fs, path = access.open(url)
     try:
-        with tempfile.TemporaryFile() as scratch, fs.open(path, "rb") as stream:
+        with tempfile.TemporaryFile() as scratch, open_file(fs, path, url) as stream:
             source: IO[bytes] = stream
             if "::" in url:
                 shutil.copyfileobj(stream, scratch, 1 << 20)

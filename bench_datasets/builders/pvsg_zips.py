@@ -16,6 +16,7 @@ from typing import IO, Any
 from bench_datasets.builders.pvsg_annotation import SOURCES
 from bench_datasets.builders.sources import Access
 from bench_datasets.faults import BenchError
+from bench_datasets.untrusted import open_file
 
 KINDS = ("masks", "frames", "videos")
 """What the source's folders and zips hold."""
@@ -68,7 +69,7 @@ class Archive:
         self.name = name
         fs, path = access.open(url)
         try:
-            self._file = fs.open(path, "rb")
+            self._file = open_file(fs, path, url)
         except FileNotFoundError as error:
             raise BenchError(f"{name}: expected a zip, found none") from error
         try:

@@ -8,13 +8,13 @@ way to find a class or a function.
 from __future__ import annotations
 
 import io
-import json
 import pickle
 import pickletools
 from pathlib import Path
 from typing import Any, NoReturn
 
 from bench_datasets.faults import BenchError
+from bench_datasets.untrusted import load_json, open_regular
 
 MAX_FILE = 1 << 31
 """Largest annotation file that is read: 2 GiB."""
@@ -70,7 +70,7 @@ def read_bounded(path: Path) -> bytes:
     """
     if not path.is_file():
         raise BenchError(f"{path}: expected a file, found {'a folder or device' if path.exists() else 'nothing there'}")
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         data = file.read(MAX_FILE + 1)
     if len(data) > MAX_FILE:
         raise BenchError(f"{path}: the file has more than {MAX_FILE} bytes; is it the annotation?")
@@ -144,7 +144,7 @@ class _Plain(pickle.Unpickler):
 
 def _json(data: bytes, path: Path) -> Any:
     try:
-        return json.loads(data)
+        return load_json(data)
     except (ValueError, RecursionError) as error:
         raise BenchError(f"{path}: expected JSON, found {_first(error)}") from None
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -10,6 +9,7 @@ from numbers import Real
 from typing import Any, NamedTuple, SupportsInt, cast
 
 from bench_datasets.benchmarks import PBENCH_LEVELS
+from bench_datasets.untrusted import load_json
 
 Found = list[tuple[str, str]]
 """Faults of one row, as code and text."""
@@ -150,7 +150,7 @@ def load_text(value: object) -> object:
     """A value that older exports hold as JSON text, read; anything else as it is."""
     if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
         try:
-            return json.loads(value)
+            return load_json(value)
         except (ValueError, RecursionError):
             return value
     return value

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import dataclass
-from typing import IO, Any, cast
+from typing import IO, Any
 
 from fsspec.core import url_to_fs
 from fsspec.implementations.local import LocalFileSystem
 
 from bench_datasets.benchmarks import PBENCH_LEVELS
 from bench_datasets.faults import BenchError
+from bench_datasets.untrusted import open_file, refuse_outside
 
 DEPTH = 3
 """Folders are looked into down to `<level>/<id>/<k>.png`."""
@@ -63,8 +64,12 @@ class Location:
         return int(self.fs.info(self.path).get("size") or 0)
 
     def open(self) -> IO[bytes]:
-        """The file, to be read as bytes."""
-        return cast("IO[bytes]", self.fs.open(self.path, "rb"))
+        """The file, to be read as bytes.
+
+        Raises:
+            NotRegularError: it is a folder, named pipe, socket or device.
+        """
+        return open_file(self.fs, self.path, self.shown)
 
     def read(self, limit: int) -> bytes:
         """The first `limit` bytes."""
@@ -75,14 +80,20 @@ class Location:
         """What a folder holds, down to `DEPTH`: relative path, location, whether it is a folder; in natural order.
 
         Names that begin with a dot or two underscores (what operating systems leave) are left out.
+
+        Raises:
+            BenchError: a symbolic link leads out of the folder.
         """
         found = self.fs.find(self.path, maxdepth=DEPTH, withdirs=True, detail=True)
         root = self.fs._strip_protocol(self.path).rstrip("/")
+        local = getattr(self.fs, "local_file", False)
         entries = []
         for path, info in found.items():
             relative = path[len(root) :].strip("/")
             if relative and not any(part.startswith((".", "__")) for part in relative.split("/")):
                 shown = f"{self.shown.rstrip('/')}/{relative}"
+                if local:
+                    refuse_outside(root, path, shown)
                 entries.append((relative, Location(self.fs, path, shown), info["type"] == "directory"))
         return sorted(entries, key=lambda entry: natural(entry[0]))
 

@@ -13,6 +13,7 @@ from typing import IO, Any, NamedTuple, NoReturn, cast
 
 from bench_datasets.faults import BenchError
 from bench_datasets.predictions.location import Location
+from bench_datasets.untrusted import JSON, load_json
 
 MAX_RECORD = 1 << 28
 """Longest line, or element of an array, that is read: 256 MiB."""
@@ -115,7 +116,7 @@ def whole(location: Location) -> Any:
     if len(data) > MAX_RECORD:
         raise BenchError(f"{location.shown}: expected at most {MAX_RECORD} bytes of JSON, found more")
     try:
-        return json.loads(data.decode("utf-8"))
+        return load_json(data)
     except UnicodeDecodeError as error:
         raise BenchError(f"{location.shown}: expected UTF-8 text, found {error.reason} at byte {error.start}") from None
     except json.JSONDecodeError as error:
@@ -129,7 +130,7 @@ def whole(location: Location) -> Any:
 def _object(shown: str, number: int, line: bytes) -> dict[str, Any]:
     place = f"{shown}:{number}"
     try:
-        value = json.loads(line.decode("utf-8").rstrip("\r\n"))
+        value = load_json(line.decode("utf-8").rstrip("\r\n"))
     except UnicodeDecodeError as error:
         found = f"byte 0x{line[error.start]:02x} at column {error.start + 1}"
         raise BenchError(f"{place}: expected UTF-8 text, found {found}") from None
@@ -166,7 +167,7 @@ class _ArrayReader:
     def __init__(self, shown: str, stream: IO[bytes], start: bytes, line: int) -> None:
         self.shown, self.stream = shown, stream
         self.decode = codecs.getincrementaldecoder("utf-8")()
-        self.json = json.JSONDecoder()
+        self.json = JSON
         self.text, self.position = "", 0
         self.line, self.column, self.told = line, 1, 0  # the place of character number `told`
         self.ended = False
