@@ -75,9 +75,14 @@ FAULTS: dict[str, FaultKind] = {
         wrong_benchmark="rows of another benchmark",
     ),
     **_kinds(
+        "predictions",
+        "noted",
+        polygon_part_dropped="a polygon of fewer than three points among others of one mask; it is left out",
+    ),
+    **_kinds(
         "instancebench truth",
         "stop",
-        target_missing="a target that is not among the candidates",
+        target_missing="a target that is no candidate: absent, a crowd, or without a valid mask of the image's size",
         target_empty="a target without a pixel",
         repeated_expression="an expression id that stands twice",
         unknown_operation="an operation that is none of the nine",
@@ -177,3 +182,13 @@ def shorten_text(text: str, limit: int = SHOWN) -> str:
     if not text[: limit + 1].isprintable():
         return shorten(text, limit)
     return text if len(text) <= limit else text[: limit - 3] + "..."
+
+
+def stops(code: str) -> bool:
+    """Whether a fault code ends the scoring by default; an unknown code does.
+
+    Example:
+        >>> stops("malformed_mask"), stops("crowd_candidate"), stops("no such code")
+        (True, False, True)
+    """
+    return code not in FAULTS or FAULTS[code].default == "stop"

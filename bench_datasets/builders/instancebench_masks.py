@@ -37,18 +37,21 @@ class _Read(NamedTuple):
         mask: `{"size", "counts"}`, None where it is unsound.
         area: its pixels.
         wrong: what is wrong with it; empty where nothing is.
+        dropped: which of its polygons were left out; empty where none were.
     """
 
     mask: dict[str, Any] | None
     area: int
     wrong: str
+    dropped: str
 
 
 def sound_candidates(sets: Sequence[Tces]) -> list[Candidates]:
     """Check the candidates of some sets.
 
     Left out are candidates without a valid mask or with an empty one (`candidate_without_mask`) and those of another
-    size than the image (`size_mismatch`). An empty target stays (`target_empty`).
+    size than the image (`size_mismatch`). An empty target stays (`target_empty`). A polygon of fewer than three points
+    beside others is left out of its mask (`polygon_part_dropped`).
 
     Args:
         sets: n sets; the masks of those of one image size are read in one go.
@@ -73,7 +76,8 @@ def sound_candidates(sets: Sequence[Tces]) -> list[Candidates]:
 
 
 def _read(values: Sequence[object], height: int, width: int) -> list[_Read]:
-    parsed, wrong = parse_masks(values, height=height, width=width)
+    noted: dict[int, str] = {}
+    parsed, wrong = parse_masks(values, height=height, width=width, noted=noted)
     sound = [i for i in range(len(values)) if i not in wrong]
     areas = [0] * len(values)
     if sound:
@@ -81,16 +85,18 @@ def _read(values: Sequence[object], height: int, width: int) -> list[_Read]:
         for i, area in zip(sound, column.areas().tolist(), strict=True):
             areas[i] = area
     masks = parsed.to_pylist()
-    return [_Read(masks[i], areas[i], wrong.get(i, "")) for i in range(len(values))]
+    return [_Read(masks[i], areas[i], wrong.get(i, ""), noted.get(i, "")) for i in range(len(values))]
 
 
 def _checked(tces: Tces, read: Sequence[_Read]) -> Candidates:
     """One set's candidates, whose masks have been read."""
-    without, sizes, crowds = list[str](), list[str](), list[str]()
+    without, sizes, crowds, parts = list[str](), list[str](), list[str](), list[str]()
     kept = Candidates([], [], [], -1, {})
     target, empty = -1, False
-    for candidate, (mask, area, wrong) in zip(tces.candidates, read, strict=True):
+    for candidate, (mask, area, wrong, dropped) in zip(tces.candidates, read, strict=True):
         name, is_target = candidate.instance_id, candidate.instance_id == tces.target
+        if dropped:
+            parts.append(f"{name}: {dropped}")
         if mask is None:
             without.append(f"{name}: {wrong}")
         elif tuple(mask["size"]) != (tces.height, tces.width):
@@ -111,7 +117,12 @@ def _checked(tces: Tces, read: Sequence[_Read]) -> Candidates:
         faults["target_missing"] = _why_missing(tces)
     if empty:
         faults["target_empty"] = f"the target {tces.target} has no pixel"
-    for code, found in (("candidate_without_mask", without), ("size_mismatch", sizes), ("crowd_candidate", crowds)):
+    for code, found in (
+        ("candidate_without_mask", without),
+        ("size_mismatch", sizes),
+        ("crowd_candidate", crowds),
+        ("polygon_part_dropped", parts),
+    ):
         if found:
             more = f" and {len(found) - 3} more" if len(found) > 3 else ""
             faults[code] = "candidates " + "; ".join(found[:3]) + more

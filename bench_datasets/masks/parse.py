@@ -23,7 +23,11 @@ MAX_BORDER = 2**24
 
 
 def parse_masks(
-    values: Sequence[object], *, height: int | None = None, width: int | None = None
+    values: Sequence[object],
+    *,
+    height: int | None = None,
+    width: int | None = None,
+    noted: dict[int, str] | None = None,
 ) -> tuple[pa.StructArray, dict[int, str]]:
     """Read untrusted masks.
 
@@ -32,6 +36,8 @@ def parse_masks(
             `[[x0, y0, x1, y1, ...], ...]` in pixels, a dense `(height, width)` array of bool or integers, or `None`.
         height: pixels; needed for polygons.
         width: pixels; needed for polygons.
+        noted: receives, by position, what was left out of a mask that is sound: polygons of fewer than three points
+            beside others (fault code `polygon_part_dropped`).
 
     Returns:
         An array of `MASK_TYPE`, null where a mask is unsound, and what is wrong by position. Every mask that is not
@@ -46,7 +52,13 @@ def parse_masks(
     rows: list[tuple[int, int, bytes]] = []
     for i, value in enumerate(values):
         try:
-            rows.append(_read(value, height, width))
+            if isinstance(value, (list, tuple)):
+                drawn, dropped = _read_polygons(value, height, width)
+                rows.append(drawn)
+                if dropped and noted is not None:
+                    noted[i] = dropped
+            else:
+                rows.append(_read(value))
         except MaskError as error:
             wrong[i] = str(error)
             rows.append((1, 1, b"1"))
@@ -78,15 +90,13 @@ def parse_mask(value: object, *, height: int | None = None, width: int | None = 
     return masks[0].as_py()  # type: ignore[no-any-return]
 
 
-def _read(value: object, height: int | None, width: int | None) -> tuple[int, int, bytes]:
-    """Height, width and compressed counts (not yet validated) of one value."""
+def _read(value: object) -> tuple[int, int, bytes]:
+    """Height, width and compressed counts (not yet validated) of one value that is no list."""
     if isinstance(value, Mapping):
         return _read_rle(value)
     if isinstance(value, np.ndarray) and value.ndim == 2:
         runs, h, w = dense_runs(value)
         return h, w, _compress(runs)
-    if isinstance(value, (list, tuple)):
-        return _read_polygons(value, height, width)
     if isinstance(value, np.ndarray):
         raise MaskError(
             f"expected a mask as an array of (height, width), found one of {_text(value.shape)}; take its masks one by"
@@ -152,8 +162,14 @@ def _read_runs(counts: Sequence[Any], height: int, width: int) -> NDArray[np.int
     return np.array(counts, np.int64)
 
 
-def _read_polygons(value: Sequence[Any], height: int | None, width: int | None) -> tuple[int, int, bytes]:
-    """Polygons through pycocotools, once every number is known to be finite and near the image."""
+def _read_polygons(
+    value: Sequence[Any], height: int | None, width: int | None
+) -> tuple[tuple[int, int, bytes], str | None]:
+    """Polygons through pycocotools, once every number is known to be finite and near the image.
+
+    Returns:
+        Height, width and compressed counts, and which polygons were left out (those of fewer than three points).
+    """
     if _looks_dense(value, sized=height is not None and width is not None):
         raise MaskError(
             f"a list of {len(value)} rows of {len(value[0])} values looks like a dense array; hand over"
@@ -168,9 +184,10 @@ def _read_polygons(value: Sequence[Any], height: int | None, width: int | None) 
         raise MaskError("expected at least one polygon, found an empty list")
     limit = 2.0 * max(height, width)
     polygons: list[list[float]] = []
-    for polygon in value:
+    short: list[tuple[int, int]] = []
+    for place, polygon in enumerate(value):
         numbers = polygon.tolist() if isinstance(polygon, np.ndarray) else polygon
-        if not isinstance(numbers, (list, tuple)) or len(numbers) < 6 or len(numbers) % 2:
+        if not isinstance(numbers, (list, tuple)) or len(numbers) % 2:
             raise MaskError(f"expected a polygon as [x0, y0, x1, y1, x2, y2, ...], found {_show(polygon)}")
         for number in numbers:
             if isinstance(number, bool) or not isinstance(number, (int, float)) or number != number:
@@ -179,12 +196,20 @@ def _read_polygons(value: Sequence[Any], height: int | None, width: int | None) 
                 raise MaskError(
                     f"a polygon's corner lies far outside the image of {height} x {width}, found {_show(number)}"
                 )
-        polygons.append([float(number) for number in numbers])
+        if len(numbers) < 6:
+            short.append((place, len(numbers) // 2))
+        else:
+            polygons.append([float(number) for number in numbers])
+    if not polygons:
+        raise MaskError(f"expected a polygon as [x0, y0, x1, y1, x2, y2, ...], found {_show(value[0])}")
     steps = sum(_border(np.array(polygon)) for polygon in polygons)
     if steps > MAX_BORDER:
         raise MaskError(f"the polygons' borders are too long: {steps:,.0f} steps, at most {MAX_BORDER:,} are drawn")
     merged = coco.merge(coco.frPyObjects(polygons, height, width))
-    return height, width, bytes(merged["counts"])
+    shown = ", ".join(f"polygon {place} has {n} point{'' if n == 1 else 's'}" for place, n in short[:3])
+    more = f" and {len(short) - 3} more" if len(short) > 3 else ""
+    dropped = f"{shown}{more}; fewer than 3 draw nothing, left out" if short else None
+    return (height, width, bytes(merged["counts"])), dropped
 
 
 def _looks_dense(value: Sequence[Any], *, sized: bool) -> bool:

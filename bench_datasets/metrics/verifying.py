@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from bench_datasets.faults import FAULTS
+from bench_datasets.faults import stops
 from bench_datasets.masks import Decoded, using_engine
 from bench_datasets.metrics.hashes import sound_hashes
 from bench_datasets.metrics.lots import ArrowRows, is_run, rows_at_a_time, rows_of
@@ -164,8 +164,9 @@ class _Verification:
         problems = part.problems()
         if self.options.stops and (problems or len(noted.flatten())):
             for k, read in enumerate(noted.to_pylist()):
-                if k in problems or (read and FAULTS[read[0]["code"]].default == "stop"):
-                    code, text = (read[0]["code"], read[0]["text"]) if read else ("malformed_mask", problems[k][0])
+                found = [(fault["code"], fault["text"]) for fault in read or () if stops(fault["code"])]
+                if k in problems or found:
+                    code, text = found[0] if found else ("malformed_mask", problems[k][0])
                     raise self.units.fault(int(place[k]), code, f"{text}; `check` lists all that is wrong")
         names = [self.units.names[k] for k in place.tolist()]
         return [digest for digest in sound_hashes(_named(names, fields), part, problems) if digest]

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from datasets import ClassLabel, Dataset
 from numpy.typing import NDArray
 
-from bench_datasets.faults import BenchError, Fault, FaultError
+from bench_datasets.faults import BenchError, Fault, FaultError, stops
 from bench_datasets.masks import MaskColumn, joined, list_offsets, list_values
 from bench_datasets.predictions.arrays import empty_masks
 from bench_datasets.predictions.check import CheckReport, Collector
@@ -97,7 +97,7 @@ def _check_batch(
     for row in np.flatnonzero(faulty).tolist():
         for fault in batch.column("pred_faults")[row].as_py():
             if truth is None or fault["code"] != "unknown_row":  # pairing has told that
-                errors.add(fault["code"], called(row), fault["text"])
+                (errors if stops(fault["code"]) else warnings).add(fault["code"], called(row), fault["text"])
     offsets = list_offsets(batch.column("pred_masks"))
     counts = np.diff(offsets)
     values = list_values(batch.column("pred_masks"))

@@ -36,6 +36,7 @@ _FLAT = pa.schema(
         ("row", pa.int64()),
         ("mask", MASK_TYPE),
         ("problem", pa.string()),
+        ("dropped", pa.string()),
         ("score", pa.float64()),
         ("bad_score", pa.string()),
     ]
@@ -103,13 +104,17 @@ def _flat(items: list[_Item]) -> pa.RecordBatch:
     plain, last = (items, []) if items[-1].size[0] is None else (items[:-1], items[-1:])
     masks, wrong = parse_masks([item.mask for item in plain])
     problems = [item.missing or wrong.get(i) for i, item in enumerate(plain)]
+    dropped: list[str | None] = [None] * len(plain)
     for item in last:
-        more, wrong = parse_masks([item.mask], height=item.size[0], width=item.size[1])
+        noted: dict[int, str] = {}
+        more, wrong = parse_masks([item.mask], height=item.size[0], width=item.size[1], noted=noted)
+        dropped.append(noted.get(0))
         masks, problems = pa.concat_arrays([masks, more]), [*problems, wrong.get(0)]
     columns = [
         pa.array([item.row for item in items], pa.int64()),
         masks,
         pa.array(problems, pa.string()),
+        pa.array(dropped, pa.string()),
         pa.array([item.score for item in items], pa.float64()),
         pa.array([item.bad_score for item in items], pa.string()),
     ]
@@ -132,12 +137,15 @@ def _grouped(table: pa.Table, names: list[Name]) -> Iterator[pa.RecordBatch]:
 
 
 def _rows(items: pa.Table, names: list[Name], offsets: np.ndarray[Any, np.dtype[np.int32]]) -> pa.RecordBatch:
-    problems, scores, bad = (items.column(name).to_pylist() for name in ("problem", "score", "bad_score"))
+    problems, dropped, scores, bad = (
+        items.column(name).to_pylist() for name in ("problem", "dropped", "score", "bad_score")
+    )
     score_lists: list[list[float | None] | None] = []
     faults: list[Found] = []
     for name, begin, end in zip(names, offsets[:-1].tolist(), offsets[1:].tolist(), strict=True):
         found: Found = [("unknown_row", name.problem)] if name.problem else []
         found += [("malformed_mask", f"mask {i}: {text}") for i, text in enumerate(problems[begin:end]) if text]
+        found += [("polygon_part_dropped", f"mask {i}: {text}") for i, text in enumerate(dropped[begin:end]) if text]
         found += [("bad_score", f"score {i}: {text}") for i, text in enumerate(bad[begin:end]) if text]
         scored = [scores[i] is not None or bad[i] is not None for i in range(begin, end)]
         if any(scored) and not all(scored):

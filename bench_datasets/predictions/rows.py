@@ -114,15 +114,17 @@ def _parse(rows: list[Row]) -> pa.Array:
             continue
         group = rows[start:end]
         height, width = (group[0].height, group[0].width) if _sized(group[0]) else (None, None)
-        parsed, wrong = parse_masks([mask for row in group for mask in row.masks], height=height, width=width)
+        noted: dict[int, str] = {}
+        masks = [mask for row in group for mask in row.masks]
+        parsed, wrong = parse_masks(masks, height=height, width=width, noted=noted)
         chunks.append(parsed)
-        _note(group, wrong)
+        _note(group, wrong, noted)
         start = end
     return pa.concat_arrays(chunks) if chunks else pa.array([], MASK_TYPE)
 
 
-def _note(rows: list[Row], wrong: dict[int, str]) -> None:
-    if not wrong and not any(row.broken for row in rows):
+def _note(rows: list[Row], wrong: dict[int, str], noted: dict[int, str]) -> None:
+    if not wrong and not noted and not any(row.broken for row in rows):
         return
     first = 0
     for row in rows:
@@ -130,6 +132,8 @@ def _note(rows: list[Row], wrong: dict[int, str]) -> None:
             text = row.broken.get(i) or wrong.get(first + i)
             if text:
                 row.faults.append(("malformed_mask", f"mask {i}: {text}"))
+            elif first + i in noted:
+                row.faults.append(("polygon_part_dropped", f"mask {i}: {noted[first + i]}"))
         first += len(row.masks)
 
 

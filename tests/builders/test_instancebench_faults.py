@@ -19,6 +19,9 @@ from bench_datasets.faults import FAULTS, BenchError
 from .manifests import candidate, expression, load, runs, tces, write
 from .small_sources import jpeg
 
+SHORT_PART = [[0, 0, 5, 0, 5, 1, 0, 1], [7, 0, 9, 1]]
+"""A rectangle of five pixels, and a part of two points."""
+
 CORE = [expression("t-0", "minimal"), expression("t-1", "variant")]
 
 
@@ -52,6 +55,18 @@ CORE = [expression("t-0", "minimal"), expression("t-1", "variant")]
             "b",
         ),
         ({"candidates": [candidate("a"), candidate("c", iscrowd=1)]}, ["crowd_candidate"], 0, "ac"),
+        (
+            {"candidates": [candidate("a", segmentation=SHORT_PART), candidate("b")]},
+            ["polygon_part_dropped"],
+            0,
+            "ab",
+        ),
+        (
+            {"candidates": [candidate("a", segmentation=SHORT_PART[1:]), candidate("b")]},
+            ["target_missing", "candidate_without_mask"],
+            -1,
+            "b",
+        ),
         ({"expressions": [CORE[0], CORE[1], expression("t-1", "extra")]}, ["repeated_expression"], 0, "ab"),
         ({"expressions": [CORE[0], expression("t-1", "variant", "magic")]}, ["unknown_operation"], 0, "ab"),
         ({"expressions": CORE[:1]}, ["core_role_missing"], 0, "ab"),

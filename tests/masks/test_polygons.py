@@ -41,3 +41,25 @@ def test_many_corners_of_a_large_image_are_drawn() -> None:
     assert wrong == {}
     area = int(MaskColumn.from_arrow(masks).areas()[0])
     assert abs(area / (np.pi * 1400**2) - 1) < 1e-3
+
+
+def test_polygon_part_of_two_points_is_left_out_and_noted() -> None:
+    square = [2, 2, 14, 2, 14, 14, 2, 14]
+    noted: dict[int, str] = {}
+    values = [[square, [20, 5, 21, 6]], [square], [[20, 5, 21, 6], [], square]]
+    masks, wrong = parse_masks(values, height=40, width=60, noted=noted)
+    assert wrong == {}
+    assert MaskColumn.from_arrow(masks).areas().tolist() == [144, 144, 144]
+    assert sorted(noted) == [0, 2]
+    assert "polygon 1 has 2 points" in noted[0]
+    assert "polygon 0 has 2 points, polygon 1 has 0 points" in noted[2]
+    drawn = coco.decode(coco.merge(coco.frPyObjects([square, [20, 5, 21, 6]], 40, 60)))
+    np.testing.assert_array_equal(MaskColumn.from_arrow(masks).decode(0), drawn.astype(bool))
+
+
+def test_polygons_without_any_part_of_three_points_are_no_mask() -> None:
+    noted: dict[int, str] = {}
+    values = [[[1, 1, 2, 2], []], [1, 1, 2, 2], [[]], [[1, 1, 9, 1, 9, 9], [1, 2, 3]], [[1, 1, 9, 1, 9, 9], [None, 2]]]
+    _, wrong = parse_masks(values, height=10, width=10, noted=noted)
+    assert sorted(wrong) == [0, 1, 2, 3, 4]
+    assert noted == {}

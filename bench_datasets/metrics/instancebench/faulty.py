@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench_datasets.builders.instancebench_vocabulary import OPERATION_TAG, OPERATIONS
-from bench_datasets.faults import FAULTS, Fault, FaultError
+from bench_datasets.faults import FAULTS, Fault, FaultError, stops
 from bench_datasets.masks import MaskColumn, Status
 from bench_datasets.metrics.instancebench.measure import CORE, Kept
 from bench_datasets.metrics.instancebench.rows import Rows
@@ -126,7 +126,7 @@ def _ill(rows: Rows) -> Flags:
 
 
 def _of_predictions(rows: Rows, i: int, unsound: dict[int, list[str]]) -> list[Fault]:
-    found = [Fault(code, rows.keys[i], f"predictions: {text}") for code, text in rows.reading[i]]
+    found = [Fault(code, rows.keys[i], f"predictions: {text}") for code, text in rows.reading[i] if stops(code)]
     texts = unsound.get(i, ())
     return found + [Fault("malformed_mask", rows.keys[i], f"pred_masks, {text}; re-encode it") for text in texts]
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from bench_datasets.faults import Fault, stops
 from bench_datasets.masks import Decoded, Status
 from bench_datasets.metrics.hashes import sound_hashes
 from bench_datasets.metrics.instancebench.columns import features
@@ -45,7 +46,7 @@ def score_table(batch: pa.Table | Mapping[str, Any], options: ScoreOptions, read
         "row_sha256": sound_hashes(rows.labels, truth, truth.problems()),
         "source": rows.sources,
         "category": rows.categories,
-        "faults": [sorted({*rows.noted[i], *(f.code for f in faults.get(i, ()))}) for i in range(n)],
+        "faults": [_codes(rows, faults, i) for i in range(n)],
         "skipped": [i in faults for i in range(n)],
     }
     good = np.array([i not in faults for i in range(n)], np.bool_)
@@ -59,6 +60,12 @@ def score_table(batch: pa.Table | Mapping[str, Any], options: ScoreOptions, read
 @cache
 def _schema(boundary: bool) -> pa.Schema:
     return features(boundary).arrow_schema.remove_metadata()
+
+
+def _codes(rows: Rows, faults: Mapping[int, list[Fault]], i: int) -> list[str]:
+    """Codes of what the builder, the reading of predictions and the scoring found, sorted, each once."""
+    read = [code for code, _ in rows.reading[i] if not stops(code)]
+    return sorted({*rows.noted[i], *read, *(fault.code for fault in faults.get(i, ()))})
 
 
 def _without_nulls(lists: MaskLists) -> MaskLists:

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from bench_datasets.faults import Fault, FaultError
+from bench_datasets.faults import Fault, FaultError, stops
 from bench_datasets.masks import list_offsets
 from bench_datasets.masks.resize import MAX_RESIZED
 from bench_datasets.metrics.masklists import MaskLists
@@ -113,7 +113,7 @@ def _of_prediction(rows: Rows, row: int, problems: Problems, missing: str) -> li
     """What is wrong with one row's prediction, as faults with words for a person."""
     key = rows.key(row)
     read = rows.reading[row].as_py() or []
-    found = [Fault(fault["code"], key, f"prediction: {fault['text']}") for fault in read]
+    found = [Fault(fault["code"], key, f"prediction: {fault['text']}") for fault in read if stops(fault["code"])]
     if not found and row in problems:
         advice = "; re-encode the prediction's masks (`check` lists them all)"
         found = [Fault("malformed_mask", key, f"pred_masks, {text}{advice}") for text in problems[row]]

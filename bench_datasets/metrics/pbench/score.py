@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from bench_datasets.faults import Fault
+from bench_datasets.faults import Fault, stops
 from bench_datasets.masks import Decoded
 from bench_datasets.metrics.columns import list_column, spread
 from bench_datasets.metrics.hashes import sound_hashes
@@ -85,9 +85,17 @@ def _score_chunk(rows: Rows, protocol: Protocol, options: ScoreOptions) -> dict[
 
 
 def _codes(rows: Rows, faults: Mapping[int, list[Fault]]) -> pa.Array:
-    """Codes of what the builder and the scoring found, sorted, each once."""
-    if not faults and not len(rows.noted.flatten()):
+    """Codes of what the builder, the reading of predictions and the scoring found, sorted, each once."""
+    if not faults and not len(rows.noted.flatten()) and not len(rows.reading.flatten()):
         return list_column(CODES_TYPE, [], np.zeros(len(rows), np.int64))
-    noted = rows.noted.to_pylist()
-    found = [sorted({*(noted[i] or ()), *(fault.code for fault in faults.get(i, ()))}) for i in range(len(rows))]
+    found = [
+        sorted(
+            {
+                *(noted or ()),
+                *(fault["code"] for fault in read or () if not stops(fault["code"])),
+                *(fault.code for fault in faults.get(i, ())),
+            }
+        )
+        for i, (noted, read) in enumerate(zip(rows.noted.to_pylist(), rows.reading.to_pylist(), strict=True))
+    ]
     return pa.array(found, CODES_TYPE)

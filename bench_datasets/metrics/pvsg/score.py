@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from bench_datasets.builders.pvsg_vocabulary import CATEGORIES, PREDICATES
-from bench_datasets.faults import FAULTS, Fault, FaultError
+from bench_datasets.faults import Fault, FaultError, stops
 from bench_datasets.metrics.hashes import row_hashes
 from bench_datasets.metrics.options import ScoreOptions
 from bench_datasets.metrics.pvsg import panoptic
@@ -82,11 +82,7 @@ def _score_row(row: Row, options: ScoreOptions) -> dict[str, Any]:
 
 def _prediction_faults(row: Row, options: ScoreOptions) -> list[Fault]:
     """What was found when the prediction was read, and what its masks show."""
-    found = [
-        Fault(code, row.key, f"prediction: {text}")
-        for code, text in row.reading
-        if code not in FAULTS or FAULTS[code].default == "stop"
-    ]
+    found = [Fault(code, row.key, f"prediction: {text}") for code, text in row.reading if stops(code)]
     if not found:
         found = _mask_faults(row, row.predicted, "pred_tubes", "re-encode the prediction's masks (`check` lists all)")
     if not found and not row.answered and options.missing == "error":

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from datasets import Dataset
 from numpy.typing import NDArray
 
-from bench_datasets.faults import BenchError, FaultError
+from bench_datasets.faults import BenchError, FaultError, stops
 from bench_datasets.masks import MaskColumn, joined, list_offsets, list_values
 from bench_datasets.predictions.arrays import empty_masks
 from bench_datasets.predictions.check import CheckReport, Collector
@@ -74,7 +74,7 @@ def check(predictions: Predictions, truth: Dataset | None) -> CheckReport:
     for table in read.with_format("arrow").iter(2048):
         columns = {name: joined(table.column(name)) for name in table.column_names}
         seen = _Batch(columns, expression[first : first + len(table)], first, rows)
-        masks += seen.faults(errors, rows is not None)
+        masks += seen.faults(errors, warnings, rows is not None)
         seen.masks(errors, warnings)
         seen.others(warnings, boxes)
         bare += seen.kinds
@@ -120,14 +120,14 @@ class _Batch:
     def name(self, row: int) -> str:
         return self.names[row] or f"prediction {self.first + row}"
 
-    def faults(self, errors: Collector, paired: bool) -> int:
+    def faults(self, errors: Collector, warnings: Collector, paired: bool) -> int:
         """What reading found; gives the number of masks, unsound ones included."""
         unsound = 0
         for row in np.flatnonzero(self.faulty).tolist():
             for fault in self.columns["pred_faults"][row].as_py():
                 unsound += fault["code"] == "malformed_mask" and fault["text"].startswith("mask: ")
                 if not (paired and fault["code"] == "unknown_row"):  # pairing has told that
-                    errors.add(fault["code"], self.name(row), fault["text"])
+                    (errors if stops(fault["code"]) else warnings).add(fault["code"], self.name(row), fault["text"])
         return int(self.masked.sum()) + unsound
 
     def masks(self, errors: Collector, warnings: Collector) -> None:

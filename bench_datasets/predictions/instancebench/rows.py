@@ -112,7 +112,9 @@ def _parse(rows: Sequence[Row]) -> pa.Array:
     problems = {plain[at]: text for at, text in wrong.items()}
     for i in there:
         if rows[i].height is not None:  # polygons, drawn at the size that their own row states
-            single, wrong = parse_masks([rows[i].mask], height=rows[i].height, width=rows[i].width)
+            noted: dict[int, str] = {}
+            single, wrong = parse_masks([rows[i].mask], height=rows[i].height, width=rows[i].width, noted=noted)
+            rows[i].faults += [("polygon_part_dropped", f"mask: {text}") for text in noted.values()]
             found[i] = single[0].as_py()
             problems |= dict.fromkeys([i] * len(wrong), wrong.get(0, ""))
     for i, text in problems.items():

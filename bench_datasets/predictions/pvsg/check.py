@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from datasets import Dataset
 
-from bench_datasets.faults import BenchError, FaultError
+from bench_datasets.faults import BenchError, FaultError, stops
 from bench_datasets.masks import MaskColumn, joined, list_offsets, list_values
 from bench_datasets.predictions.arrays import empty_masks
 from bench_datasets.predictions.check import CheckReport, Collector
@@ -71,7 +71,7 @@ def check(predictions: Predictions, truth: Dataset | None) -> CheckReport:
         name = table.column("key")[0].as_py() or f"prediction {row}"
         for fault in table.column("pred_faults")[0].as_py():
             if not (rows is not None and fault["code"] == "unknown_row"):  # pairing has told that
-                errors.add(fault["code"], name, fault["text"])
+                (errors if stops(fault["code"]) else warnings).add(fault["code"], name, fault["text"])
         seen = _Seen(name, errors, warnings, rows, int(video[row]))
         triplets = table.column("pred_triplets")[0].as_py()
         masks += seen.tubes(list_values(joined(table.column("pred_tubes"))), triplets)

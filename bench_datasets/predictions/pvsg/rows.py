@@ -102,12 +102,15 @@ def to_batch(video: Video) -> pa.RecordBatch:
     _even(video)
     owner = np.repeat(np.arange(len(video.tubes)), [len(tube.masks) for tube in video.tubes]).astype(np.int64)
     frames = _frames(video)
-    masks, wrong = _masks(video)
+    masks, wrong, noted = _masks(video)
     kept = frames >= 0
     for at, text in wrong.items():
         kept[at] = False
         if frames[at] >= 0:
             video.faults.append(("malformed_mask", f"{_place(video, owner[at], frames[at])}: {text}"))
+    for at, text in noted.items():
+        if frames[at] >= 0:
+            video.faults.append(("polygon_part_dropped", f"{_place(video, owner[at], frames[at])}: {text}"))
     order = np.flatnonzero(kept)
     order = order[np.lexsort((order, frames[order], owner[order]))]
     again = np.zeros(len(order), np.bool_)
@@ -160,14 +163,17 @@ def _frames(video: Video) -> NDArray[np.int64]:
     return np.array(numbers, np.int64)
 
 
-def _masks(video: Video) -> tuple[pa.Array, dict[int, str]]:
-    """All masks of the video, null where unsound, and what is wrong by place."""
+def _masks(video: Video) -> tuple[pa.Array, dict[int, str], dict[int, str]]:
+    """All masks of the video, null where unsound; by place what is wrong, and what was left out of sound ones."""
     if video.sound is None:
         values = [mask for tube in video.tubes for mask in tube.masks]
-        return parse_masks(values, height=video.height, width=video.width) if values else (pa.array([], MASK_TYPE), {})
+        noted: dict[int, str] = {}
+        if not values:
+            return pa.array([], MASK_TYPE), {}, {}
+        return *parse_masks(values, height=video.height, width=video.width, noted=noted), noted
     array, wrong = video.sound
     places = [place for tube in video.tubes for place in tube.masks]
-    return array.take(pa.array(places, pa.int64())), {i: wrong[at] for i, at in enumerate(places) if at in wrong}
+    return array.take(pa.array(places, pa.int64())), {i: wrong[at] for i, at in enumerate(places) if at in wrong}, {}
 
 
 def _same_size(video: Video, masks: MaskColumn, owner: NDArray[np.int64], frames: NDArray[np.int64]) -> None:

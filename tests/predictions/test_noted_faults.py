@@ -1,0 +1,89 @@
+"""Noted faults of predictions: they are counted in the results and warned of by `check`, and change no score."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from datasets import load_dataset
+
+import bench_datasets as bd
+from bench_datasets.masks import encode_dense
+
+from ..metrics.dense_pbench import Row
+from ..metrics.pbench_rows import truth_of
+
+SQUARE = [2, 2, 14, 2, 14, 14, 2, 14]
+SHORT = [20, 5, 21, 6]
+SIZE = {"height": 40, "width": 60}
+PIXELS = np.zeros((40, 60), bool)
+PIXELS[2:14, 2:14] = True
+MASK = encode_dense(PIXELS)
+"""The pixels of SQUARE: rows and columns 2 to 13."""
+
+CODE = "polygon_part_dropped"
+
+
+def write(path: Path, lines: list[dict[str, Any]]) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    return path
+
+
+def instancebench_truth(folder: Path) -> Any:
+    line = {
+        "tces_id": "a", "image": None, "image_id": "1", "source": "coco", "category": "dog", **SIZE, "target": "1",
+        "candidates": [{"instance_id": "1", "segmentation": MASK}],
+        "expressions": [
+            {"expression_id": f"a-{k}", "role": role, "text": role, "operation": "ordinal"}
+            for k, role in enumerate(("minimal", "variant"))
+        ],
+    }  # fmt: skip
+    return load_dataset("instancebench", data_dir=str(write(folder / "test.jsonl", [line]).parent), split="test")
+
+
+def test_polygon_part_dropped_instancebench_is_counted_and_scores_as_without_it(tmp_path: Path) -> None:
+    truth = instancebench_truth(tmp_path / "truth")
+    lines = [{"expression_id": f"a-{k}", "mask": [SQUARE, SHORT], **SIZE} for k in (0, 1)]
+    path = write(tmp_path / "p.jsonl", lines)
+    report = bd.check("instancebench", str(path), truth)
+    assert report.ok
+    assert [(group.code, group.count) for group in report.warnings] == [(CODE, 2)]
+    scores = bd.score("instancebench", truth, bd.read_predictions("instancebench", str(path)))
+    assert scores["faults"][:] == [[CODE]]
+    result = bd.summarize("instancebench", scores, draws=0)
+    assert result.metrics["miou"].value == 1.0
+    assert result.faults == {CODE: {"count": 1, "examples": ["a"]}}
+
+
+@pytest.mark.parametrize("form", ["jsonl", "coco"])
+def test_polygon_part_dropped_pbench_is_counted_and_scores_as_without_it(tmp_path: Path, form: str) -> None:
+    truth = truth_of([Row(7, "level_0", [PIXELS], [])])
+    if form == "jsonl":
+        path = write(tmp_path / "p.jsonl", [{"key": "level_0/7", "masks": [[SQUARE, SHORT]], **SIZE}])
+    else:
+        path = tmp_path / "level_0.json"
+        found = {"image_id": 7, "segmentation": [SQUARE, SHORT], "score": 0.5, **SIZE}
+        path.write_text(json.dumps([found]), encoding="utf-8")
+    report = bd.check("pbench", str(path), truth)
+    assert report.ok
+    assert [(group.code, group.count) for group in report.warnings] == [(CODE, 1)]
+    scores = bd.score("pbench", truth, bd.read_predictions("pbench", str(path)))
+    assert scores["faults"][:] == [[CODE]]
+    result = bd.summarize("pbench", scores, draws=0)
+    assert result.metrics["macro_f1/level_0"].value == 1.0
+    assert result.faults[CODE]["count"] == 1
+
+
+def test_polygon_part_dropped_pvsg_is_noted_in_the_video(tmp_path: Path) -> None:
+    tube = {"tube_id": "1", "category": "dog", "frames": [0], "masks": [[SQUARE, SHORT]]}
+    path = write(tmp_path / "p.jsonl", [{"video_id": "v", "tubes": [tube], "triplets": [], **SIZE}])
+    row = bd.read_predictions("pvsg", str(path))[0]
+    assert [fault["code"] for fault in row["pred_faults"]] == [CODE]
+    assert "tube 1, frame 0" in row["pred_faults"][0]["text"]
+    report = bd.check("pvsg", str(path))
+    assert report.ok
+    assert CODE in {group.code for group in report.warnings}
