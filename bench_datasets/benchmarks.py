@@ -58,6 +58,7 @@ class Benchmark:
             of `COMPANIONS`. A plug-in names its own here, or one of this package whose form it shares.
         counted: what the headline number's `n` counts, in the plural: rows, expressions, relations; empty where nobody
             said so.
+        prediction_for: what one prediction is for, in the singular: row, expression, video; a row for an empty text.
     """
 
     name: str
@@ -75,6 +76,7 @@ class Benchmark:
     columns: Mapping[str, str] = field(default_factory=dict)
     modules: Mapping[str, str] = field(default_factory=dict)
     counted: str = ""
+    prediction_for: str = ""
 
     def metric_module(self) -> ModuleType:
         """The metric's module, imported when it is first needed.
@@ -175,6 +177,7 @@ _OWN: dict[str, Benchmark] = {
         source=Source(repo="", revision="", env="BENCH_DATASETS_INSTANCEBENCH", rows={"test": 2918}),
         headline={"default": "miou"},
         counted="expressions",
+        prediction_for="expression",
         citation="@misc{instancebench, title={InstanceBench}, author={Li and others}, year={2026}}",
         about=(
             "Sets of expressions that all mean one instance, by different paths, among other instances of its class:"
@@ -203,6 +206,7 @@ _OWN: dict[str, Benchmark] = {
             "weak_official": "weak_official/R@20",
         },
         counted="relations",
+        prediction_for="video",
         citation=(
             "@inproceedings{yang2023pvsg, title={Panoptic Video Scene Graph Generation}, author={Yang and others},"
             " booktitle={CVPR}, year={2023}, eprint={2311.17058}, archivePrefix={arXiv}}"

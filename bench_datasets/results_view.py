@@ -7,11 +7,12 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from bench_datasets.benchmarks import BENCHMARKS
-from bench_datasets.faults import BenchError
+from bench_datasets.faults import FAULTS, BenchError
+from bench_datasets.metrics.options import COUNT_AS_WRONG
 from bench_datasets.results_layout import PIVOTS, Grid, by_title, cells, short, singles, slice_metrics
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from bench_datasets.benchmarks import Benchmark
     from bench_datasets.results import Metric, Result
@@ -41,7 +42,7 @@ def verdict(result: Result) -> list[str]:
     """What the numbers may be compared with, and what stands in the way."""
     rows = result.dataset["rows"]
     if rows["expected"] is None:
-        lines = [f"{rows['scored']:,} rows scored; how many the source holds was not recorded"]
+        lines = [f"{rows['scored']:,} rows scored; the number of rows of the source was not recorded"]
     else:
         partial = " (partial run)" if result.partial else ""
         lines = [f"{rows['scored']:,} of {rows['expected']:,} rows scored{partial}"]
@@ -49,15 +50,27 @@ def verdict(result: Result) -> list[str]:
     lines.append(
         f"comparable to published numbers: {against}"
         if against
-        else f"comparable to no published numbers: {_why(result)}"
+        else f"not comparable to published numbers: {why(result)}"
     )
     if result.partial:
         lines.append(_trust(result))
-    lines += resampled(result)
-    missing = result.predictions["missing"]
-    if missing:
-        lines.append(f"{missing:,} rows without prediction counted as empty answers")
-    return lines
+    return lines + resampled(result) + without_prediction(result)
+
+
+def without_prediction(result: Result) -> list[str]:
+    """One line that says what became of missing predictions; none where nothing is missing or it is not known."""
+    missing, settings = result.predictions["missing"], result.settings
+    if not missing:
+        return []
+    known = BENCHMARKS.get(result.benchmark)
+    what = (known.prediction_for if known else "") or "row"
+    several = f"{missing:,} {what}{'' if missing == 1 else 's'} without a prediction"
+    if settings.get("missing") == "empty":
+        return [f"{several}: counted as empty predictions"]
+    if settings.get("on_fault") == COUNT_AS_WRONG:
+        return [f"{several}: counted as wrong"]
+    rows = f"{'its row was' if missing == 1 else 'their rows were'} left out" if what != "row" else "left out"
+    return [f"{several}: {rows}"]
 
 
 def resampled(result: Result) -> list[str]:
@@ -104,25 +117,42 @@ def _trust(result: Result) -> str:
     )
 
 
-def _why(result: Result) -> str:
-    """The first reason that holds."""
+def why(result: Result) -> str:
+    """Why a result is not comparable to published numbers: the first reason that holds, with its numbers."""
+    rows, settings = result.dataset["rows"], result.settings
     if result.dataset["source"] is None:
-        return "where the rows came from was not recorded"
-    if result.settings.get("oracle"):
-        return f"the {result.settings['oracle']} are the truth's own (an oracle)"
-    if result.settings.get("thresholds") is not None:
-        return "thresholds of your own"
+        return "the source of the rows was not recorded"
+    if settings.get("oracle"):
+        return f"the {settings['oracle']} are those of the ground truth (oracle)"
+    if settings.get("thresholds") is not None:
+        return "the thresholds are not those of the protocol"
     known = BENCHMARKS.get(result.benchmark)
     usual = known.headline.get(result.protocol["name"]) if known else None
     if usual != result.headline:
-        return f"K of your own, so that the headline number is {result.headline} and not {usual}"
-    if result.partial:
-        return "a partial run"
-    if any(entry["count"] for code, entry in result.faults.items() if code in ("malformed_mask", "unknown_row")):
-        return "rows were left out"
+        return f"the headline number is {result.headline} and not {usual}, because of the chosen K"
     if known and not _published(known, result.protocol["name"]):
-        return f"nobody has published numbers under the protocol {result.protocol['name']}"
-    return "the source is not the whole benchmark"
+        return f"no published results exist for the protocol {result.protocol['name']}"
+    faulty = {code: entry for code, entry in result.faults.items() if _stops(code)}
+    if faulty and settings.get("on_fault") == COUNT_AS_WRONG:
+        return f"faulty predictions were counted as wrong ({_counts(faulty)})"
+    if faulty and settings.get("on_fault") == "skip-and-report":
+        return f"predictions or rows with faults were left out ({_counts(faulty)})"
+    if result.partial:
+        return f"subset ({rows['scored']:,} of {rows['expected']:,} rows)"
+    published = known.source.rows if known else {}
+    whole = published.get("test") or sum(published.values())
+    if whole and rows["scored"] != whole:
+        return f"{rows['scored']:,} rows were scored, the published test set has {whole:,}"
+    return "the rows are not those of the published test set"
+
+
+def _stops(code: str) -> bool:
+    """Whether a fault ends the scoring by default; codes of other packages are taken to."""
+    return code not in FAULTS or FAULTS[code].default == "stop"
+
+
+def _counts(faults: Mapping[str, Mapping[str, Any]]) -> str:
+    return ", ".join(f"{code}: {entry['count']:,}" for code, entry in faults.items())
 
 
 def _published(known: Benchmark, protocol: str) -> bool:
@@ -141,18 +171,22 @@ def grids(result: Result) -> list[Grid]:
         parts = {part.value: part.metrics for part in result.slices if part.by == by}
         names = list(dict.fromkeys(name for metrics in parts.values() for name in metrics))
         shown = slice_metrics(result, [name for name in names if name in SLICE_METRICS] or names)
+        groups = by_n({name: [metrics.get(name) for metrics in parts.values()] for name in shown})
         rows = [
             [
                 value,
-                str(max(m.n for m in metrics.values())),
-                *(show(metrics[n], n) if n in metrics else "" for n in shown),
+                *(
+                    cell
+                    for members, n in groups
+                    for cell in (n[row], *(show(metrics[name], name) if name in metrics else "" for name in members))
+                ),
             ]
-            for value, metrics in parts.items()
+            for row, (value, metrics) in enumerate(parts.items())
         ]
         title = {"count": "by number of truth masks", "position": "by place in the generated sequence"}.get(
             by, f"by {by}"
         )
-        tables.append(Grid(title, [by, "n", *map(short, shown)], rows))
+        tables.append(Grid(title, [by, *(cell for members, _ in groups for cell in ("n", *map(short, members)))], rows))
     if result.faults:
         rows = [[code, f"{e['count']:,}", ", ".join(e["examples"])] for code, e in result.faults.items()]
         tables.append(Grid("faults", ["fault", "count", "for example"], rows))
@@ -182,22 +216,70 @@ def _lists(result: Result) -> list[Grid]:
 
 
 def _by_part(metrics: Mapping[str, Metric]) -> Grid:
-    """One row a number, one column a part (`<name>/<part>`); numbers without a part stand in the last column."""
+    """One row per number, one column per part (`<name>/<part>`); numbers without a part stand in the last column.
+
+    A row `n` holds for the rows below it, up to the next row `n`.
+    """
     names = list(dict.fromkeys(_split(key)[0] for key in metrics))
     parts = list(dict.fromkeys(part for _, part in map(_split, metrics) if part))
     names.sort(key=lambda name: name not in ("macro_f1", "accuracy", "average"))
     overall = "overall"
-    rows = [
-        ["n", *(str(max((m.n for k, m in metrics.items() if k.endswith(f"/{part}")), default=0)) for part in parts), ""]
-    ]
     if "average" in metrics:
         # The average belongs to Macro-F1: one row for both.
         names.remove("average")
+    cells: dict[str, list[Metric | None]] = {}
     for name in names:
-        cells = [metrics.get(f"{name}/{part}") for part in parts]
         whole = metrics.get(name) or (metrics.get("average") if name == "macro_f1" else None)
-        rows.append([name, *(show(m, name) if m else "" for m in cells), show(whole, name) if whole else ""])
+        cells[name] = [*(metrics.get(f"{name}/{part}") for part in parts), whole]
+    rows = []
+    for members, n in by_n(cells):
+        rows.append(["n", *n])
+        rows += [[name, *(show(m, name) if m else "" for m in cells[name])] for name in members]
     return Grid("", ["", *parts, overall], rows)
+
+
+def by_n(cells: Mapping[str, Sequence[Metric | None]]) -> list[tuple[list[str], list[str]]]:
+    """Numbers in groups that have the same n in every place, so that one line of n is true of the whole group.
+
+    Args:
+        cells: by name, a number per place; `None` where there is none.
+
+    Returns:
+        For each group its names and its n per place as text, empty where the group has no defined number. Groups come
+        in the order of their first names.
+
+    Example:
+        >>> from bench_datasets.results import Metric
+        >>> by_n({"a": [Metric(0.5, 4)], "b": [Metric(0.5, 3)], "c": [Metric(0.1, 4)], "d": [None]})
+        [(['a', 'c', 'd'], ['4']), (['b'], ['3'])]
+    """
+    groups: list[tuple[list[str], list[int | None]]] = []
+    for name, metrics in cells.items():
+        own = [m.n if m is not None and math.isfinite(m.value) else None for m in metrics]
+        for members, known in groups:
+            if all(None in pair or pair[0] == pair[1] for pair in zip(known, own, strict=True)):
+                members.append(name)
+                known[:] = [a if a is not None else b for a, b in zip(known, own, strict=True)]
+                break
+        else:
+            groups.append(([name], own))
+    return [(members, ["" if n is None else f"{n:,}" for n in known]) for members, known in groups]
+
+
+def n_of(metrics: Sequence[Metric | None]) -> str:
+    """The n of one number of several runs: once where all agree, else one per run.
+
+    Args:
+        metrics: the number of each run; `None` where a run lacks it.
+
+    Example:
+        >>> from bench_datasets.results import Metric
+        >>> n_of([Metric(0.5, 1234), Metric(0.6, 1234)]), n_of([Metric(0.5, 28), None, Metric(0.5, 29)])
+        ('1,234', '28 / - / 29')
+    """
+    found = [f"{m.n:,}" if m is not None and math.isfinite(m.value) else "-" for m in metrics]
+    defined = set(found) - {"-"}
+    return (defined.pop() if defined else "0") if len(defined) < 2 else " / ".join(found)
 
 
 def _split(key: str) -> tuple[str, str]:

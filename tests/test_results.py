@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import math
 from dataclasses import replace
@@ -171,9 +172,42 @@ def test_what_it_says() -> None:
     text = str(result_of())
     assert "pbench, protocol released (version 1)" in text
     assert "no average" in text
-    assert "3 rows scored; how many the source holds was not recorded" in text
+    assert "3 rows scored; the number of rows of the source was not recorded" in text
     assert "repeated_id" in text
     assert "30.00" in text
+
+
+@pytest.mark.parametrize(
+    ("changes", "line"),
+    [
+        ({"rows": (17, 6338)}, "not comparable to published numbers: subset (17 of 6,338 rows)"),
+        ({"rows": (35, 35)}, "35 rows were scored, the published test set has 6,338"),
+        ({"rows": (6338, 6338)}, "the rows are not those of the published test set"),
+        ({"protocol": "card"}, "no published results exist for the protocol card"),
+        ({"thresholds": [0.5]}, "the thresholds are not those of the protocol"),
+        ({"on_fault": "skip-and-report", "faults": 2}, "with faults were left out (malformed_mask: 2)"),
+        ({"on_fault": "count-as-wrong", "faults": 2}, "faulty predictions were counted as wrong (malformed_mask: 2)"),
+        ({"missing": "empty", "absent": 1}, "1 row without a prediction: counted as empty predictions"),
+        ({"on_fault": "skip-and-report", "absent": 1234}, "1,234 rows without a prediction: left out"),
+        ({"on_fault": "count-as-wrong", "absent": 3}, "3 rows without a prediction: counted as wrong"),
+    ],
+)
+def test_verdict_says_why_a_result_is_not_comparable_and_what_became_of_missing_rows(
+    changes: dict[str, Any], line: str
+) -> None:
+    result = result_of(draws=0)
+    scored, expected = changes.get("rows", (35, 35))
+    headline = "accuracy" if changes.get("protocol") == "card" else "average"
+    faults = {"malformed_mask": {"count": changes["faults"], "examples": []}} if "faults" in changes else {}
+    settings = {**result.settings, **{name: changes.get(name) for name in ("missing", "on_fault", "thresholds")}}
+    result = replace(
+        result, dataset={**result.dataset, "source": "x", "rows": {"scored": scored, "expected": expected}},
+        protocol={**result.protocol, "name": changes.get("protocol", "released")}, settings=settings, faults=faults,
+        predictions={**result.predictions, "missing": changes.get("absent")}, headline=headline,
+    )  # fmt: skip
+    assert line in str(result)
+    assert line in html.unescape(result._repr_html_())
+    assert ("without a prediction" in str(result)) == ("absent" in changes)
 
 
 def test_what_the_intervals_resample(tmp_path: Path) -> None:

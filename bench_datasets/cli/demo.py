@@ -183,7 +183,7 @@ def _side_by_side(console: Console, one: Played, protocol: str) -> Any:
     from rich.text import Text
 
     from bench_datasets.cli.tables import fitting, interval, new_table
-    from bench_datasets.results_view import show
+    from bench_datasets.results_view import n_of, show
 
     runs = {model: mine[protocol] for model, mine in one.results.items()}
     headline = next(iter(runs.values())).headline
@@ -192,7 +192,7 @@ def _side_by_side(console: Console, one: Played, protocol: str) -> Any:
         made = new_table("", ["", "n", *runs])
         for key in SHOWN[one.benchmark]:
             metrics = [run.metrics[key] for run in runs.values()]
-            cells = [Text(key), Text(str(metrics[0].n))]
+            cells = [Text(key), Text(n_of(metrics))]
             for metric in metrics:
                 bounds = f" {interval(metric, key):>14}" if intervals else ""
                 cells.append(Text.assemble(show(metric, key), (bounds, "dim")))
@@ -205,7 +205,7 @@ def _side_by_side(console: Console, one: Played, protocol: str) -> Any:
 def _other_protocols(console: Console, results: dict[str, dict[str, Result]], names: list[str]) -> Any:
     from bench_datasets.cli.tables import interval, plain_table
     from bench_datasets.results_layout import Grid
-    from bench_datasets.results_view import show
+    from bench_datasets.results_view import n_of, show
 
     rows = []
     for name in names:
@@ -213,6 +213,6 @@ def _other_protocols(console: Console, results: dict[str, dict[str, Result]], na
         key = runs[0].headline or ""
         metrics = [run.metrics[key] for run in runs]
         cells = [f"{show(metric, key)} {interval(metric, key)}" for metric in metrics]
-        rows.append([name, key, str(metrics[0].n), *cells])
+        rows.append([name, key, n_of(metrics), *cells])
     grid = Grid("under the other protocols", ["protocol", "number", "n", *results], rows)
     return plain_table(console, grid, left=(0, 1))

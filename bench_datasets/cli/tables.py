@@ -48,7 +48,7 @@ def show_run(result: Result, files: Sequence[Path], *, as_json: bool) -> None:
 
 
 def _weak(line: str) -> bool:
-    return line.startswith("comparable to no") or "partial" in line or "without prediction" in line
+    return line.startswith("not comparable") or "partial" in line or "without a prediction" in line
 
 
 def show_table(console: Console, table: Table) -> None:

@@ -11,6 +11,7 @@ from bench_datasets.faults import BenchError
 from bench_datasets.hub.heads import Head, look
 from bench_datasets.hub.runs import HUB_ID
 from bench_datasets.results import Metric, Result
+from bench_datasets.results_view import without_prediction
 
 if TYPE_CHECKING:
     from huggingface_hub import EvalResultEntry
@@ -159,15 +160,13 @@ def entry_of(result: Result, place: Place, url: str, forced: list[str]) -> EvalR
 
 
 def _notes(result: Result, metric: Metric, forced: list[str]) -> str:
-    missing = result.predictions.get("missing")
     notes = [
         f"protocol {result.protocol['name']} (version {result.protocol['version']})",
         f"{result.headline}, n = {_counted(result, metric.n)}",
     ]
     if metric.ci95:
         notes.append(f"95 % interval {100 * metric.ci95[0]:.2f} to {100 * metric.ci95[1]:.2f}")
-    if missing:
-        notes.append(f"{missing} rows without prediction counted as empty answers")
+    notes += without_prediction(result)
     notes.append(f"bench-datasets {result.packages.get('bench_datasets', 'of an unknown version')}")
     if forced:
         notes.append(f"forced although: {', '.join(forced)}")

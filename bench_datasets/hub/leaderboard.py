@@ -100,7 +100,9 @@ class Group:
     def caption(self) -> str:
         """Which rows, what the numbers compare with, and what the table alone does not show."""
         against = self.comparable_to
-        compares = f"comparable to published numbers: {against}" if against else "comparable to no published numbers"
+        compares = f"comparable to published numbers: {against}" if against else "not comparable to published numbers"
+        if not against and any(entry.run.result.comparable_to for entry in self.entries):
+            compares = "not all of these runs are comparable to published numbers"
         places = [_in_words(self.entries, source) for source in self.sources]
         many_runs = ("the same ", " in every run") if len(self.entries) > 1 else ("", "")
         rows = f"{many_runs[0]}{self.rows:,} rows{many_runs[1]} (content {self.content_sha256[:12]}), from "

@@ -43,10 +43,11 @@ class Difference:
         p: two-sided paired permutation p-value.
         p_holm: the same after Holm's correction over the parts shown together.
         wins, ties, losses: clusters at which B is better, equal, worse; `None` where a cluster alone has no value.
-        n: what the metric is about.
+        n: how many cases the value of the first run is about.
         detectable: the smallest difference that this test set would show in four cases of five.
         higher_is_better: whether more is better.
         differing: clusters at which the runs differ in what the metric is made of; swapping others changes nothing.
+        n_b: how many cases the value of the second run is about; `None` for as many as the first.
     """
 
     part: Part
@@ -64,6 +65,7 @@ class Difference:
     detectable: float
     higher_is_better: bool
     differing: int = 0
+    n_b: int | None = None
 
     @property
     def verdict(self) -> str | None:
@@ -203,8 +205,8 @@ def compare(
         for b in runs[i + 1 :]:
             found = [
                 _difference(key, values[a][key], values[b][key], samples[b][key] - samples[a][key], counts[a, b][key],
-                            permutations, work.duels(a, b, key, higher(key)), chosen[a][key].n, metric,
-                            work.differing(a, b, key))
+                            permutations, work.duels(a, b, key, higher(key)), (chosen[a][key].n, chosen[b][key].n),
+                            metric, work.differing(a, b, key))
                 for key in keys
             ]  # fmt: skip
             pairs[a, b] = _holm(found)
@@ -257,7 +259,7 @@ def _choose(
 
 def _difference(
     key: Key, a: float, b: float, sample: Floats, count: int, permutations: int, duels: tuple[int, int, int] | None,
-    n: int, metric: ModuleType, differing: int,
+    n: tuple[int, int], metric: ModuleType, differing: int,
 ) -> Difference:  # fmt: skip
     defined = math.isfinite(a) and math.isfinite(b)
     finite = sample[np.isfinite(sample)]
@@ -266,8 +268,9 @@ def _difference(
     wins, ties, losses = duels if duels is not None else (None, None, None)
     return Difference(
         part=key[0], metric=key[1], a=a, b=b, difference=b - a, ci95=percentile_interval(sample) if defined else None,
-        p=p, p_holm=p, wins=wins, ties=ties, losses=losses, n=n if defined else 0, detectable=POWER * spread,
+        p=p, p_holm=p, wins=wins, ties=ties, losses=losses, n=n[0] if defined else 0, detectable=POWER * spread,
         higher_is_better=better_when_higher(key[1], metric.LOWER_IS_BETTER), differing=differing,
+        n_b=n[1] if defined and n[1] != n[0] else None,
     )  # fmt: skip
 
 

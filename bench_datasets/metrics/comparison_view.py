@@ -14,7 +14,7 @@ from bench_datasets.metrics.comparing import Comparison, Difference, Rank
 from bench_datasets.metrics.gathering import ALL
 from bench_datasets.results import Metric
 from bench_datasets.results_layout import RANKED, Grid
-from bench_datasets.results_view import lines, many, show
+from bench_datasets.results_view import lines, many, n_of, show
 
 HEAD = [
     "metric", "A", "B", "difference", "95 % interval", "p", "p (Holm)", "win / tie / loss", "n", "would show from"
@@ -128,11 +128,13 @@ def _row(item: Difference) -> list[str]:
         return show(Metric(value, item.n, interval), item.metric)
 
     low, high = item.ci95 or (math.nan, math.nan)
+    counted = [Metric(item.a, item.n), Metric(item.b, item.n if item.n_b is None else item.n_b)]
     duel = "" if item.wins is None else f"{item.wins} / {item.ties} / {item.losses}"
     better = {"A": " (A)", "B": " (B)", None: ""}[item.verdict]
     return [
         name, text(item.a), text(item.b), text(item.difference) + better, f"[{text(low)}, {text(high)}]",
-        _p(item.p), _p(item.p_holm), duel, f"{item.n:,}", text(item.detectable),
+        _p(item.p), _p(item.p_holm), duel, n_of(counted),
+        text(item.detectable),
     ]  # fmt: skip
 
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from bench_datasets.faults import BenchError
 
 MISSING = ("error", "empty")
-ON_FAULT = ("stop", "skip-and-report")
+COUNT_AS_WRONG = "count-as-wrong"
+ON_FAULT = ("stop", "skip-and-report", COUNT_AS_WRONG)
 ORACLES = ("tubes", "relations")
 
 

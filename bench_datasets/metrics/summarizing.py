@@ -15,8 +15,9 @@ from datasets import Dataset, IterableDataset
 
 from bench_datasets import __version__
 from bench_datasets.benchmarks import get_benchmark
-from bench_datasets.faults import BenchError
+from bench_datasets.faults import FAULTS, BenchError
 from bench_datasets.metrics.hashes import content_hash
+from bench_datasets.metrics.options import COUNT_AS_WRONG
 from bench_datasets.metrics.planning import sort_order
 from bench_datasets.metrics.provenance import provenance_of
 from bench_datasets.results import Result
@@ -57,7 +58,8 @@ def summarize(
         The result. Without provenance it is honest but comparable to nothing.
 
     Raises:
-        BenchError: the table is no score table of this benchmark, mixes protocols, or holds a key twice.
+        BenchError: the table is no score table of this benchmark, mixes protocols, holds a key twice, or no row of it
+            was scored.
 
     Example:
         >>> result = summarize("pbench", scores)                                             # doctest: +SKIP
@@ -83,6 +85,13 @@ def summarize(
     origin = dict(provenance or provenance_of(scores) or {})
     skipped = table["skipped"].to_numpy()
     scored = table.filter(pa.array(~skipped))
+    faults = _faults(table, origin.get("faults", {}))
+    if not len(scored):
+        found = ", ".join(f"{code}: {entry['count']:,}" for code, entry in faults.items())
+        raise BenchError(
+            f"scores: none of the {len(table):,} rows was scored, so there is no number; every row has a fault"
+            f" ({found}); correct the predictions or the ground truth (`check` lists what is wrong)"
+        )
     settings = {
         "missing": None,
         "on_fault": None,
@@ -100,6 +109,7 @@ def summarize(
     dataset = {"source": None, "split": None, "revision": None, **origin.get("dataset", {})}
     expected = dataset.pop("expected", None)
     clean = dataset["source"] is not None and not skipped.any() and not origin.get("faults")
+    clean = clean and not _counted_as_wrong(scored, settings["on_fault"])
     count = len(set(scored["key"].to_pylist()))
     clean = clean and expected in (None, count)
     comparable = metric.comparable_to(chosen.name, scored, dataset, settings) if clean else None
@@ -121,7 +131,7 @@ def summarize(
         },
         metrics=metrics,
         slices=slices,
-        faults=_faults(table, origin.get("faults", {})),
+        faults=faults,
         packages={"bench_datasets": __version__, **{name: _version(name) for name in PACKAGES}},
         created=datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
         headline=entry.headline_key(chosen.name, settings["k"]),
@@ -186,6 +196,14 @@ def one_protocol(table: pa.Table) -> dict[str, str]:
         raise BenchError(f"scores: expected rows of one protocol, found {', '.join(names)}; summarise them apart")
     name, _, version = names[0].partition("@")
     return {"name": name, "version": version}
+
+
+def _counted_as_wrong(scored: pa.Table, on_fault: str | None) -> bool:
+    """Whether a prediction with a fault that ends the scoring by default was counted as wrong."""
+    if on_fault != COUNT_AS_WRONG:
+        return False
+    codes = {code for row in scored["faults"].to_pylist() for code in row or ()}
+    return any(code not in FAULTS or FAULTS[code].default == "stop" for code in codes)
 
 
 def _faults(table: pa.Table, others: Mapping[str, Any]) -> dict[str, dict[str, Any]]:

@@ -11,6 +11,7 @@ from markupsafe import Markup
 from bench_datasets.metrics.comparing import Difference
 from bench_datasets.report.content import Ladder, Lane
 from bench_datasets.results import Metric
+from bench_datasets.results_view import n_of
 
 SHAPES = 8
 """Runs that are told apart by colour and shape; later ones begin anew."""
@@ -92,14 +93,14 @@ def ladder(ladder: Ladder, names: Sequence[str], width: int) -> Markup:
 def _lane(lane: Lane, names: Sequence[str], box: tuple[float, float, float, float], head: int, step: int,
           label: int, place: Callable[[float], float]) -> Markup:  # fmt: skip
     left, y, right, height = box
-    n = max((metric.n for metric in lane.metrics if metric is not None), default=0)
+    n = n_of(lane.metrics)
     kind = "apart" if lane.apart else "lane"
     parts = [Markup('<line class="{}" x1="0" x2="{:.1f}" y1="{:.1f}" y2="{:.1f}"/>').format(kind, right + MARGIN, y, y)]
     if head:
-        parts.append(Markup('<text class="part" x="{:.1f}" y="{:.1f}">{} <tspan class="n">n = {:,}</tspan></text>')
+        parts.append(Markup('<text class="part" x="{:.1f}" y="{:.1f}">{} <tspan class="n">n = {}</tspan></text>')
                      .format(left, y + 15, lane.name, n))  # fmt: skip
     else:
-        parts.append(Markup('<text class="part" x="4" y="{:.1f}">{}</text><text class="n" x="4" y="{:.1f}">n = {:,}'
+        parts.append(Markup('<text class="part" x="4" y="{:.1f}">{}</text><text class="n" x="4" y="{:.1f}">n = {}'
                             "</text>").format(y + height / 2 - 1, lane.name, y + height / 2 + 14, n))  # fmt: skip
     top = y + head + (height - head - step * len(lane.metrics)) / 2
     for point in lane.published:

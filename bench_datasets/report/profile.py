@@ -12,6 +12,7 @@ from bench_datasets.benchmarks import get_benchmark
 from bench_datasets.faults import BenchError
 from bench_datasets.report.content import Ladder
 from bench_datasets.results import Result
+from bench_datasets.results_view import n_of
 
 COLOURS = ("#7a4fa3", "#009e73", "#d55e00", "#2a8fd0", "#a07d00", "#c2447f", "#4d4d4d", "#7b5a3a")
 """Colours that people who see few colours tell apart; markers differ too."""
@@ -82,8 +83,7 @@ def _draw(axis: Any, ladder: Ladder, names: list[str], others: bool, *, comparab
     step = 1.0 / (len(names) + 1.2)
     labels = []
     for row, lane in enumerate(ladder.lanes):
-        n = max((metric.n for metric in lane.metrics if metric is not None), default=0)
-        labels.append(f"{_plain(lane.name)}\nn = {n:,}")
+        labels.append(f"{_plain(lane.name)}\nn = {n_of(lane.metrics)}")
         if lane.apart:
             axis.axhline(row - 0.5, color="#888888", linewidth=0.8)
         for k, point in enumerate(lane.published if others else []):

@@ -68,7 +68,7 @@ def test_terminal_says_what_it_is(run: Callable[..., Any], mini: list[object]) -
     assert lines[0] == "pbench, protocol released (version 1)"
     assert lines[1].startswith("average 31.48 [")
     assert lines[2] == "17 of 17 rows scored"
-    assert lines[3].startswith("comparable to no published numbers")
+    assert lines[3].startswith("not comparable to published numbers: ")
     assert "by level" in lines
     assert "\x1b" not in done.stdout
 

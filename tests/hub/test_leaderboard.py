@@ -97,7 +97,7 @@ def test_what_it_shows(result: Result, runs: Runs) -> None:
     ]  # fmt: skip
     assert shown.rows[1][6] == f"{100 * hasty.metrics['macro_f1/level_0'].value:.2f}"
     assert "the same 35 rows in every run" in table.caption
-    assert "from sample; comparable" in table.caption
+    assert "from sample; not comparable" in table.caption
     assert "do not say that the data can tell runs apart" in as_html(Board([table]))
 
 

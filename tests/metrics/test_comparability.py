@@ -55,9 +55,9 @@ def test_a_whole_run_is_comparable() -> None:
     ("scores", "options", "words"),
     [
         ({"fewer": "dense"}, {}, "partial run"),
-        ({}, {"thresholds": [0.5]}, "thresholds of your own"),
-        ({"protocol": "paper"}, {}, "under the protocol paper"),
-        ({"protocol": "card"}, {}, "under the protocol card"),
+        ({}, {"thresholds": [0.5]}, "the thresholds are not those of the protocol"),
+        ({"protocol": "paper"}, {}, "exist for the protocol paper"),
+        ({"protocol": "card"}, {}, "exist for the protocol card"),
         ({"skipped": 1}, {}, "partial run"),
         ({}, {"provenance": None}, "not recorded"),
         ({}, {"provenance": {}}, "not recorded"),
@@ -65,7 +65,7 @@ def test_a_whole_run_is_comparable() -> None:
         (
             {},
             {"provenance": {**ORIGIN, "faults": {"unknown_row": {"count": 1, "examples": ["x"]}}}},
-            "comparable to no",
+            "not comparable to published numbers",
         ),
     ],
 )
@@ -73,4 +73,4 @@ def test_less_is_not(scores: dict[str, Any], options: dict[str, Any], words: str
     result = bd.summarize("pbench", table(**scores), **{"draws": 0, "provenance": ORIGIN, **options})
     assert result.comparable_to is None
     assert words in str(result)
-    assert "comparable to no published numbers" in str(result)
+    assert "not comparable to published numbers: " in str(result)

@@ -54,7 +54,7 @@ def test_no_prediction(tmp_path: Path) -> None:
     assert values(counted)["macro_f1/level_0"] == pytest.approx(1 / 3)
     assert counted.predictions["missing"] == 1
     assert counted.settings["missing"] == "empty"
-    assert "1 rows without prediction" in str(counted)
+    assert "1 row without a prediction: counted as empty predictions" in str(counted)
 
 
 def test_two_predictions(tmp_path: Path) -> None:
