@@ -66,6 +66,7 @@ FAULTS: dict[str, FaultKind] = {
         "predictions",
         "stop",
         malformed_mask="a mask that is no valid RLE of its size",
+        unreadable_mask="a file of masks that cannot be read, or whose values are no mask (probabilities, a photo)",
         size_mismatch="a mask of another size than the row's, where the protocol does not resize",
         unknown_row="a prediction for a row that the truth does not hold",
         duplicate_prediction="two predictions for one row",
@@ -114,6 +115,14 @@ FAULTS: dict[str, FaultKind] = {
         unknown_category="a tube or triplet of a category that the benchmark lacks",
         unknown_tube="a triplet that names a tube that is not there",
         tube_without_masks="a tube without a mask",
+    ),
+    **_kinds(
+        "pbench predictions",
+        "noted",
+        resized="a mask of another size than the ground truth's; it is resized to it (nearest pixel)",
+        size_exchanged="a mask whose size is [width, height] of the ground truth's; it is resized, which scrambles it",
+        ignored_file="a file beside a row's masks that is no PNG; it is not read",
+        ignore_label="label 255 beside other labels of a label map; it counts as a mask, not as 'ignore'",
     ),
     **_kinds(
         "pbench truth",

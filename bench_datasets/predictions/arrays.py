@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import pyarrow as pa
 from datasets import ClassLabel, Features
 
 from bench_datasets.masks import MASK_TYPE, MaskColumn
+from bench_datasets.masks.varint import Runs
 from bench_datasets.predictions.fields import Found
+
+WHOLE_IMAGE = "masks that cover every pixel of the image; is that meant, or was a soft mask cut at 0?"
+"""What the check says of `whole_image`."""
+
+INVERTED_MASK = "masks that cover the image's whole border; are object and background exchanged?"
+"""What the check says of `inverted_mask`."""
 
 
 def class_names(schema: pa.Schema, name: str) -> list[str]:
@@ -74,6 +83,38 @@ def empty_masks(column: MaskColumn) -> list[int]:
     return short[column.take(short).areas() == 0].tolist()  # type: ignore[no-any-return]
 
 
+def odd_masks(column: MaskColumn) -> Iterator[tuple[str, int]]:
+    """Masks that cover the whole image, or whose background looks like the object.
+
+    Args:
+        column: n masks, known to be sound.
+
+    Yields:
+        `whole_image` and the place of each mask that covers every pixel; `inverted_mask` and the place of each mask
+        that covers the image's whole border, but not every pixel, as a mask with exchanged values does.
+
+    Example:
+        >>> full, hole = {"size": [3, 3], "counts": "09"}, {"size": [3, 3], "counts": "0410"}
+        >>> list(odd_masks(MaskColumn.from_values([full, hole])))
+        [('whole_image', 0), ('inverted_mask', 1)]
+    """
+    starts = column.offsets[:-1]
+    there = np.flatnonzero(column.offsets[1:] > starts)
+    first = there[column.data[starts[there]] == ord("0")]  # no run of background before the first pixel
+    if not len(first):
+        return
+    some = column.take(first)
+    runs = some.runs
+    background = np.ones(len(runs.lengths), np.bool_)
+    background[runs.offsets[:-1]] = False
+    # Without its first run, of length 0, a mask is its own opposite.
+    opposite = Runs(runs.lengths[background], runs.offsets - np.arange(len(runs.offsets)))
+    x, y, width, height = MaskColumn.from_runs(opposite, some.heights, some.widths).boxes().T
+    inside = (x > 0) & (y > 0) & (x + width < some.widths) & (y + height < some.heights)
+    for i in np.flatnonzero((runs.lengths[runs.offsets[:-1]] == 0) & ((width == 0) | inside)).tolist():
+        yield "inverted_mask" if inside[i] and width[i] else "whole_image", int(first[i])
+
+
 def keep_earlier(column: pa.Array | None, faults: list[Found]) -> None:
     """Put the faults that an earlier reading noted first; those that its nulls give rise to are told already.
 
@@ -91,4 +132,6 @@ def keep_earlier(column: pa.Array | None, faults: list[Found]) -> None:
 
 
 def _about(fault: tuple[str, str]) -> tuple[str, str]:
-    return fault[0], fault[1].split(":", 1)[0]
+    """The kind of a fault and its place; a mask that could not be read is null, which is the same fault."""
+    code = "malformed_mask" if fault[0] == "unreadable_mask" else fault[0]
+    return code, fault[1].split(":", 1)[0]

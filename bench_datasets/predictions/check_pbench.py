@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from bench_datasets.faults import BenchError, Fault, FaultError, stops
 from bench_datasets.masks import MaskColumn, joined, list_offsets, list_values
-from bench_datasets.predictions.arrays import empty_masks
+from bench_datasets.predictions.arrays import INVERTED_MASK, WHOLE_IMAGE, empty_masks, odd_masks
 from bench_datasets.predictions.check import CheckReport, Collector
 from bench_datasets.predictions.fields import level_of
 from bench_datasets.predictions.pairing import Names, pair
@@ -24,6 +24,7 @@ MANY = 600
 
 ADVICE = {
     "malformed_mask": "the mask is no valid COCO RLE of its size: runs must sum to height x width, counts be text",
+    "unreadable_mask": "the file holds no mask that can be read; each line says what was expected and what was found",
     "unknown_row": "the truth holds no such row; check the ids, or name rows by key",
     "duplicate_prediction": "two predictions for one row; keep one",
     "missing_prediction": 'write a line with no masks where nothing was found, or score with missing="empty"',
@@ -32,8 +33,12 @@ ADVICE = {
     "wrong_benchmark": "give predictions of pbench, or name the benchmark that these are for",
     "resized": "masks of another size than the image are resized to it (nearest pixel); write them full size",
     "mixed_sizes": "masks of one row have several sizes; all are resized to the image's",
+    "ignored_file": "files beside a row's masks that are no PNG; they are not read",
+    "ignore_label": "label 255 counts as a mask; set these pixels to 0 if it means 'ignore', as in PASCAL VOC",
     "no_masks": "rows for which the model found nothing",
     "empty_mask": "masks without a pixel still count as predictions, so as false positives",
+    "whole_image": WHOLE_IMAGE,
+    "inverted_mask": INVERTED_MASK,
     "score_range": "scores outside [0, 1]; only their order is used",
     "outside_image": "centres outside [0, 1]; they should be fractions of the image's width and height",
     "repeated_mask": "the same mask twice in one row; clean-up keeps one of them",
@@ -94,8 +99,10 @@ def _check_batch(
         return truth.keys[true[row]] if truth is not None and true[row] >= 0 else names.show(first + row)
 
     faulty = pc.list_value_length(batch.column("pred_faults")).to_numpy(zero_copy_only=False) > 0
+    unread = np.zeros(len(batch), np.bool_)
     for row in np.flatnonzero(faulty).tolist():
         for fault in batch.column("pred_faults")[row].as_py():
+            unread[row] |= fault["code"] in ("malformed_mask", "unreadable_mask")
             if truth is None or fault["code"] != "unknown_row":  # pairing has told that
                 (errors if stops(fault["code"]) else warnings).add(fault["code"], called(row), fault["text"])
     offsets = list_offsets(batch.column("pred_masks"))
@@ -111,7 +118,7 @@ def _check_batch(
     def warn(code: str, row: int, text: str) -> None:
         warnings.add(code, called(row), text)
 
-    for row in np.flatnonzero(counts == 0).tolist():
+    for row in np.flatnonzero((counts == 0) & ~unread).tolist():
         warn("no_masks", row, "no masks")
     for row, text in _many(counts, truth, true):
         warn("many_masks", row, text)
@@ -119,6 +126,8 @@ def _check_batch(
         warn(code, row, text)
     for i in empty_masks(column):
         warn("empty_mask", int(owner[i]), f"mask {place[i]}: no pixel of {column.heights[i]} x {column.widths[i]}")
+    for code, i in odd_masks(column):
+        warn(code, int(owner[i]), f"mask {place[i]} of {column.heights[i]} x {column.widths[i]}")
     for row, at, earlier in _same(owner, place, _codes(values), column.heights, column.widths):
         warn("repeated_mask", row, f"masks {earlier} and {at} are the same")
     for code, row, text in _numbers(batch):

@@ -60,11 +60,11 @@ def _row(file: Location) -> Row:
         raise
     except BenchError as error:
         row.masks, row.scores = [], None
-        row.faults.append(("malformed_mask", str(error)))
+        row.faults.append(("unreadable_mask", str(error)))
     except Exception as error:  # whatever a broken archive makes zipfile and zlib raise
         row.masks, row.scores = [], None
         text = f"{file.shown}: expected a NumPy archive (.npz), found it broken or cut short: {error}"
-        row.faults.append(("malformed_mask", text))
+        row.faults.append(("unreadable_mask", text))
     return row
 
 

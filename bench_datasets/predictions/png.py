@@ -1,23 +1,20 @@
-"""A folder of PNGs: `<id>/<k>.png`, one mask each, or `<id>.png`, a label map; either may stand in `<level>/`."""
+"""PNG files from outside: their pixels, the one mask of a file, the masks of a label map."""
 
 from __future__ import annotations
 
 import io
-import warnings
-from collections.abc import Iterator
-from typing import Any
+import threading
+from collections.abc import Callable
+from contextlib import nullcontext
+from typing import Any, TypeVar
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
-from PIL import Image
+from PIL.PngImagePlugin import PngImageFile
 
-from bench_datasets.benchmarks import PBENCH_LEVELS
 from bench_datasets.faults import BenchError
 from bench_datasets.masks import encode_dense, encode_label_map
 from bench_datasets.predictions.location import Location
-from bench_datasets.predictions.paths import row_of
-from bench_datasets.predictions.rows import Row, batches
 
 MAX_PIXELS = 1 << 27
 """Most pixels a PNG may have; more is refused before it is unpacked."""
@@ -28,112 +25,191 @@ MAX_BYTES = 1 << 28
 MAX_LABELS = 1 << 16
 """Most masks that one label map may hold."""
 
+IGNORE = 255
+"""The label that PASCAL VOC gives to pixels which count for nothing."""
+
+OTHER_IMAGES = (".jpg", ".jpeg", ".webp", ".bmp", ".tif", ".tiff", ".gif")
+"""Endings of image files that are not read."""
+
+_FULL = (1, 255, 65535)
+"""Values that a mask of the whole image may have: it has no background by which to tell its value."""
+
+_MANY_LABELS = 8
+"""From this number of labels on, a map is tested for being a grey picture."""
+
+_LARGE_PIXELS = 1 << 24
+_LARGE = threading.Lock()
+"""Held while an image of more than `_LARGE_PIXELS` is read, so that threads never hold several of them."""
+
 _INDEXED = ("1", "L", "P", "I", "I;16", "I;16B", "I;16L")
 
-
-def read(location: Location) -> Iterator[pa.RecordBatch]:
-    """Batches of `rows.SCHEMA` out of a folder.
-
-    `<id>/<k>.png` is a mask each, in natural order of k (2 before 10), foreground where a pixel is not zero. A folder
-    `<id>/` without files is a row without masks. `<id>.png` is a label map: 0 is void, each other value a mask, in
-    ascending order. Palette images are read by index. Above either, a folder `<level>/` makes the name unique.
-
-    Raises:
-        BenchError: it is no folder, or holds no PNG and no folder of a row.
-    """
-    if location.kind != "directory":
-        raise BenchError(f"{location.shown}: expected a folder of PNGs (<id>/<k>.png or <id>.png), found one file")
-    return batches(_rows(location))
-
-
-def _rows(location: Location) -> Iterator[Row]:
-    folders: dict[tuple[str | None, str], list[Location]] = {}
-    maps: list[tuple[tuple[str | None, str], Location]] = []
-    shown: dict[tuple[str | None, str], str] = {}
-    for relative, item, is_folder in location.inside():
-        parts = relative.split("/")
-        level = parts.pop(0) if parts[0] in PBENCH_LEVELS or len(parts) == 3 else None
-        if not parts:
-            continue
-        name = (level, parts[0] if is_folder or len(parts) == 2 else parts[0][:-4])
-        if is_folder and len(parts) == 1:
-            folders.setdefault(name, [])
-        elif is_folder:
-            continue
-        elif len(parts) == 2:
-            folders.setdefault(name, []).append(item)
-        elif item.name.lower().endswith(".png"):
-            maps.append((name, item))
-        shown.setdefault(name, item.shown)
-    if not folders and not maps:
-        raise BenchError(f"{location.shown}: expected PNGs as <id>/<k>.png or <id>.png, found none; see format=")
-    # A folder that holds folders is a level of another name, not a row.
-    inner = {level for level, _ in folders if level is not None}
-    for name, files in folders.items():
-        if name[0] is None and name[1] in inner:
-            continue
-        yield _from_masks(row_of(*name, shown[name]), files)
-    for name, file in maps:
-        yield _from_map(row_of(*name, file.shown), file)
-
-
-def _from_masks(row: Row, files: list[Location]) -> Row:
-    for i, file in enumerate(files):
-        mask: dict[str, Any] | None = None
-        try:
-            pixels = read_png(file)
-            mask = encode_dense(pixels if pixels.ndim == 2 else pixels.any(axis=2))
-        except BenchError as error:
-            row.broken[i] = str(error)
-        row.masks.append(mask)
-    return row
-
-
-def _from_map(row: Row, file: Location) -> Row:
-    try:
-        pixels = read_png(file)
-        if pixels.ndim != 2:
-            raise BenchError(f"{file.shown}: expected a label map of one channel (grey or palette), found colours")
-        if pixels.dtype.itemsize > 2 and len(np.unique(pixels)) > MAX_LABELS:
-            raise BenchError(f"{file.shown}: expected at most {MAX_LABELS} labels, found more; is it a photo?")
-        row.masks = list(encode_label_map(pixels).values())
-    except BenchError as error:
-        row.faults.append(("malformed_mask", str(error)))
-    return row
+Result = TypeVar("Result")
 
 
 def read_png(file: Location) -> NDArray[Any]:
-    """Pixels of a PNG from outside: `(height, width)` values or palette indices, or `(height, width, channels)`.
+    """Pixels of a PNG: `(height, width)` values or palette indices, or `(height, width, 3)` colours.
 
     An alpha channel is left out if it is opaque everywhere.
 
     Raises:
-        BenchError: the file is no PNG, is broken, too large, or transparent in part; the message names it.
+        BenchError: the file is no PNG, is broken, too large, or transparent in part; the message names the file.
     """
+    return _with_pixels(file, lambda pixels: pixels)
+
+
+def read_mask(file: Location) -> dict[str, Any]:
+    """The mask of a PNG with two values: background 0, and one other value or colour.
+
+    A PNG of one value is an empty mask (0) or a mask of the whole image (1, 255, 65535 or white).
+
+    Raises:
+        BenchError: as `read_png`; or the PNG has more values, as probabilities and photos have, or no background.
+    """
+    return _with_pixels(file, lambda pixels: encode_dense(_foreground(pixels, file.shown)))
+
+
+def read_label_map(file: Location) -> dict[int, dict[str, Any]]:
+    """The masks of a label map by label, in ascending order: 0 is background, each other value is a mask.
+
+    Raises:
+        BenchError: as `read_png`; or the file has colours, too many labels, or looks like a grey picture.
+    """
+
+    def encode(pixels: NDArray[Any]) -> dict[int, dict[str, Any]]:
+        _validate_labels(pixels, file.shown)
+        return encode_label_map(pixels)
+
+    return _with_pixels(file, encode)
+
+
+def refuse_image(file: Location) -> BenchError:
+    """The error about an image file that is no PNG."""
+    name = file.name.lower()
+    lossy = "; JPEG changes pixel values, so it cannot hold a mask" if name.endswith((".jpg", ".jpeg")) else ""
+    return BenchError(f"{file.shown}: expected a PNG, found another image format{lossy}; save masks as PNG")
+
+
+def _with_pixels(file: Location, use: Callable[[NDArray[Any]], Result]) -> Result:
+    """What a function makes of a file's pixels; large images are read one at a time."""
     if not file.name.lower().endswith(".png"):
         raise BenchError(f"{file.shown}: expected a PNG, found another file")
     try:
-        if file.size > MAX_BYTES:
-            raise BenchError(f"{file.shown}: expected a PNG of at most {MAX_BYTES} bytes, found {file.size}")
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # Pillow warns of what is bounded here
-            with Image.open(io.BytesIO(file.read(MAX_BYTES)), formats=["PNG"]) as image:
-                width, height = image.size
-                if width * height > MAX_PIXELS:
-                    raise BenchError(f"{file.shown}: expected at most {MAX_PIXELS} pixels, found {height} x {width}")
-                pixels = np.asarray(image)
-                mode = image.mode
+        with file.open() as stream:
+            data = stream.read(1 << 16)  # nearly always all of it
+            data += stream.read(MAX_BYTES + 1 - len(data)) if len(data) == 1 << 16 else b""
+        if len(data) > MAX_BYTES:
+            raise BenchError(f"{file.shown}: expected a PNG of at most {MAX_BYTES} bytes, found more")
+        with PngImageFile(io.BytesIO(data)) as image:  # not Image.open, which warns by a bound of its own
+            width, height = image.size
+            if width * height > MAX_PIXELS:
+                raise BenchError(f"{file.shown}: expected at most {MAX_PIXELS} pixels, found {height} x {width}")
+            with _LARGE if width * height > _LARGE_PIXELS else nullcontext():
+                return use(_plain(np.asarray(image), image.mode, file.shown))
     except BenchError:
         raise
     except Exception as error:  # whatever a broken file makes Pillow and zlib raise
         raise BenchError(f"{file.shown}: expected a readable PNG, found it broken: {error}") from error
-    if mode in _INDEXED:
+
+
+def _plain(pixels: NDArray[Any], mode: str, shown: str) -> NDArray[Any]:
+    """Pixels without an alpha channel."""
+    if mode in _INDEXED or mode == "RGB":
         return pixels
-    if mode in ("LA", "RGBA"):
-        if (pixels[..., -1] != 255).any():
-            raise BenchError(f"{file.shown}: expected no transparency, found some; save one channel without alpha")
-        pixels = pixels[..., :-1]
-        return pixels[..., 0] if mode == "LA" else pixels
-    if mode == "RGB":
-        return pixels
-    raise BenchError(f"{file.shown}: expected a PNG of one channel, found mode {mode}")
+    if mode not in ("LA", "RGBA"):
+        raise BenchError(f"{shown}: expected a PNG of one channel, found mode {mode}")
+    if (pixels[..., -1] != 255).any():
+        raise BenchError(f"{shown}: expected no transparency, found some; save one channel without alpha")
+    return pixels[..., 0] if mode == "LA" else pixels[..., :-1]
+
+
+def _foreground(pixels: NDArray[Any], shown: str) -> NDArray[np.bool_]:
+    """Where a mask is; refuse what has other values than background and foreground.
+
+    Raises:
+        BenchError: it has.
+    """
+    if pixels.ndim == 3:
+        return _coloured(pixels, shown)
+    found: NDArray[np.bool_] = np.not_equal(pixels, 0)
+    top = pixels.max()
+    if pixels.dtype == np.bool_ or top == 0:
+        return found
+    if found.all():
+        if (pixels != top).any() or int(top) not in _FULL:
+            values = _values(pixels)
+            several = f"{len(values)} values from {values[0]} to {values[-1]}"
+            several = several if len(values) > 1 else f"the value {values[0]} everywhere"
+            raise BenchError(
+                f"{shown}: expected 0 as the background, found {several} and no 0; apply a threshold to probabilities"
+                " first, then save the background as 0 and the mask as 255"
+            )
+        return found
+    if (found & (pixels != top)).any():
+        values = _values(pixels)
+        raise BenchError(
+            f"{shown}: expected two values, 0 for the background and one other, found {len(values)} values from"
+            f" {values[0]} to {values[-1]}; apply a threshold to probabilities first (such as pixels > 127), then save"
+            " 0 and 255"
+        )
+    return found
+
+
+def _coloured(pixels: NDArray[Any], shown: str) -> NDArray[np.bool_]:
+    """Where the one colour beside black is.
+
+    Raises:
+        BenchError: there are more colours, or no black.
+    """
+    found = np.asarray(pixels.any(axis=2))
+    drawn = pixels[found]
+    if not len(drawn):
+        return found
+    if (drawn != drawn[0]).any():
+        raise BenchError(
+            f"{shown}: expected black and one other colour, found several colours; save the mask itself, 0 and 255 in"
+            " one channel, not a picture with the mask on it"
+        )
+    if found.all() and (drawn[0] != 255).any():
+        raise BenchError(f"{shown}: expected black as the background, found no black; save the background as 0")
+    return found
+
+
+def _validate_labels(pixels: NDArray[Any], shown: str) -> None:
+    """Refuse what is no label map.
+
+    Raises:
+        BenchError: it has colours, too many labels, or is a grey picture.
+    """
+    if pixels.ndim != 2:
+        raise BenchError(f"{shown}: expected a label map of one channel (grey or palette), found colours")
+    values = _values(pixels)
+    labels = values[values != 0]
+    if len(labels) > MAX_LABELS:
+        raise BenchError(f"{shown}: expected at most {MAX_LABELS} labels, found more; is it a photo?")
+    instead = "save a label map of 0, 1, 2, ... or one file per mask, <id>/<k>.png"
+    if len(values) == len(labels) and int(labels[-1]) not in (len(labels), *(_FULL if len(labels) == 1 else ())):
+        raise BenchError(
+            f"{shown}: expected 0 as the background, found {len(labels)} values from {labels[0]} to {labels[-1]} and"
+            f" no 0; apply a threshold to probabilities first, then {instead}"
+        )
+    if len(labels) >= _MANY_LABELS and 2 * _solid(pixels) < len(labels):
+        raise BenchError(
+            f"{shown}: expected a label map, found a grey picture: {len(labels)} values from {labels[0]} to"
+            f" {labels[-1]}, most of them without one pixel among its like; apply a threshold to probabilities first,"
+            f" then {instead}"
+        )
+
+
+def _solid(pixels: NDArray[Any]) -> int:
+    """The number of labels that have a pixel whose four neighbours bear the same label."""
+    inner = pixels[1:-1, 1:-1]
+    same = (inner == pixels[:-2, 1:-1]) & (inner == pixels[2:, 1:-1])
+    same &= (inner == pixels[1:-1, :-2]) & (inner == pixels[1:-1, 2:]) & (inner != 0)
+    return len(np.unique(inner[same]))
+
+
+def _values(pixels: NDArray[Any]) -> NDArray[np.int64]:
+    """The values that occur, in ascending order."""
+    if pixels.dtype == np.uint8:
+        return np.flatnonzero(np.bincount(pixels.ravel(), minlength=256))
+    return np.unique(pixels).astype(np.int64)

@@ -57,7 +57,7 @@ class Row:
     sizes: list[list[float] | None] | None = None
     faults: Found = field(default_factory=list)
     broken: dict[int, str] = field(default_factory=dict)
-    """Masks of which the reader knows already what is wrong, by position."""
+    """What is wrong with masks that could not be read, by position; each becomes a fault `unreadable_mask`."""
 
 
 def batches(rows: Iterable[Row]) -> Iterator[pa.RecordBatch]:
@@ -129,9 +129,10 @@ def _note(rows: list[Row], wrong: dict[int, str], noted: dict[int, str]) -> None
     first = 0
     for row in rows:
         for i in range(len(row.masks)):
-            text = row.broken.get(i) or wrong.get(first + i)
-            if text:
-                row.faults.append(("malformed_mask", f"mask {i}: {text}"))
+            if i in row.broken:
+                row.faults.append(("unreadable_mask", f"mask {i}: {row.broken[i]}"))
+            elif first + i in wrong:
+                row.faults.append(("malformed_mask", f"mask {i}: {wrong[first + i]}"))
             elif first + i in noted:
                 row.faults.append(("polygon_part_dropped", f"mask {i}: {noted[first + i]}"))
         first += len(row.masks)

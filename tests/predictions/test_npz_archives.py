@@ -59,7 +59,7 @@ def test_other_arrays(tmp_path: Path, masks: Any, told: str) -> None:
     np.savez(tmp_path / "level_0__7.npz", masks=masks)
     row = read_one(tmp_path / "level_0__7.npz")
     assert (row["key"], row["pred_masks"]) == ("level_0/7", [])
-    assert row["pred_faults"][0]["code"] == "malformed_mask"
+    assert row["pred_faults"][0]["code"] == "unreadable_mask"
     assert told in row["pred_faults"][0]["text"]
 
 
@@ -112,7 +112,7 @@ def test_hostile_archives(tmp_path: Path) -> None:
     for name in range(1, 13):
         assert read[name]["pred_masks"] == []
         (fault,) = read[name]["pred_faults"]
-        assert fault["code"] == "malformed_mask"
+        assert fault["code"] == "unreadable_mask"
         assert f"{name}.npz" in fault["text"]
     assert read[13]["pred_faults"] == []
 

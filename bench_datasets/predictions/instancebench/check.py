@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from bench_datasets.faults import BenchError, FaultError, stops
 from bench_datasets.masks import MaskColumn, joined, list_offsets, list_values
-from bench_datasets.predictions.arrays import empty_masks
+from bench_datasets.predictions.arrays import INVERTED_MASK, WHOLE_IMAGE, empty_masks, odd_masks
 from bench_datasets.predictions.check import CheckReport, Collector
 from bench_datasets.predictions.instancebench.pairing import pair_expressions
 from bench_datasets.predictions.instancebench.rows import CONDITIONS
@@ -21,6 +21,7 @@ from bench_datasets.predictions.read import Predictions, read_predictions
 
 ADVICE = {
     "malformed_mask": "no valid COCO RLE of its size, or no answer at all: write mask (or null), box or candidate_id",
+    "unreadable_mask": "the file holds no mask that can be read; each line says what was expected and what was found",
     "size_mismatch": "nothing is resized here: write masks of the image's full size",
     "unknown_row": "the truth holds no such expression; check the expression ids",
     "duplicate_prediction": "two answers to one expression in one run and condition; keep one, or name their runs",
@@ -32,6 +33,8 @@ ADVICE = {
     "unknown_candidate": "no candidate of the image has this id; it counts as a wrong answer",
     "no_answer": "expressions answered with nothing; each counts as 0 and as unresolved",
     "empty_mask": "a mask without a pixel counts like no answer",
+    "whole_image": WHOLE_IMAGE,
+    "inverted_mask": INVERTED_MASK,
     "mixed_answers": "some rows have a mask and some only a box or candidate_id; the latter count as 0 in mask metrics",
     "outside_image": "boxes that reach beyond the image; they should be in pixels of the full image",
     "small_box": "all boxes lie within 1 x 1 pixel: are they fractions of the image? Pixels are expected",
@@ -125,7 +128,7 @@ class _Batch:
         unsound = 0
         for row in np.flatnonzero(self.faulty).tolist():
             for fault in self.columns["pred_faults"][row].as_py():
-                unsound += fault["code"] == "malformed_mask" and fault["text"].startswith("mask: ")
+                unsound += fault["code"] in ("malformed_mask", "unreadable_mask") and fault["text"].startswith("mask: ")
                 if not (paired and fault["code"] == "unknown_row"):  # pairing has told that
                     (errors if stops(fault["code"]) else warnings).add(fault["code"], self.name(row), fault["text"])
         return int(self.masked.sum()) + unsound
@@ -139,6 +142,8 @@ class _Batch:
         for i in empty_masks(column):
             text = f"no pixel of {column.heights[i]} x {column.widths[i]}"
             warnings.add("empty_mask", self.name(int(rows[i])), text)
+        for code, i in odd_masks(column):
+            warnings.add(code, self.name(int(rows[i])), f"a mask of {column.heights[i]} x {column.widths[i]}")
         height, width = self._sizes(rows)
         other = (height > 0) & ((column.heights != height) | (column.widths != width))
         for i in np.flatnonzero(other).tolist():

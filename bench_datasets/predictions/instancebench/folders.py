@@ -1,19 +1,20 @@
-"""A file an answer: `<expression_id>.png` (not zero = mask) or `<expression_id>.npz` with `mask`."""
+"""One file per expression: `<expression_id>.png` with two values, or `<expression_id>.npz` with `mask`."""
 
 from __future__ import annotations
 
 import zipfile
 from collections.abc import Callable, Iterator
+from pathlib import PurePosixPath
 
 import pyarrow as pa
 
 from bench_datasets.benchmarks import PBENCH_LEVELS
 from bench_datasets.faults import BenchError, FaultError
-from bench_datasets.masks import encode_dense
 from bench_datasets.predictions import npz, png
 from bench_datasets.predictions.belonging import wrong_benchmark
 from bench_datasets.predictions.instancebench.rows import CONDITIONS, Row, batches
 from bench_datasets.predictions.location import Location
+from bench_datasets.predictions.threads import map_in_threads
 
 MaskDict = dict[str, object]
 
@@ -21,15 +22,16 @@ MaskDict = dict[str, object]
 def read_png(location: Location) -> Iterator[pa.RecordBatch]:
     """Batches of `rows.SCHEMA` out of a folder of PNGs.
 
-    `<expression_id>.png` is a mask, foreground where a pixel is not zero; a black one is an empty mask. It may stand
-    in `<run>/`, in `<condition>/` (one that the benchmark knows) or in `<run>/<condition>/`.
+    `<expression_id>.png` is a mask: 0 is background, one other value or colour is the mask; a black one is an empty
+    mask. It may stand in `<run>/`, in `<condition>/` (one that the benchmark knows) or in `<run>/<condition>/`. Another
+    image format is refused, unless a PNG of the same name stands beside it. Other files are left alone.
 
     Raises:
         BenchError: it is no folder, or holds no PNG.
     """
     if location.kind != "directory":
         raise BenchError(f"{location.shown}: expected a folder of <expression_id>.png, found one file")
-    return batches(_rows(location, ".png", _from_png))
+    return batches(_rows(location, ".png", png.read_mask))
 
 
 def read_npz(location: Location) -> Iterator[pa.RecordBatch]:
@@ -42,26 +44,32 @@ def read_npz(location: Location) -> Iterator[pa.RecordBatch]:
     """
     if location.kind == "directory":
         return batches(_rows(location, ".npz", _from_npz))
-    return batches([_row(location, [], _from_npz)])
+    return batches([_row([], location, _from_npz)])
 
 
 def _rows(location: Location, ending: str, read: Callable[[Location], MaskDict]) -> Iterator[Row]:
-    empty = True
+    files: list[tuple[list[str], Location]] = []
+    pictures: list[tuple[list[str], Location]] = []
     for relative, file, is_folder in location.inside():
         folders = relative.split("/")[:-1]
         if is_folder:
             if relative in PBENCH_LEVELS:
                 raise wrong_benchmark(location.shown, "instancebench", "pbench", f"folder {relative}")
-            continue
-        if file.name.lower().endswith(ending):
-            empty = False
-            yield _row(file, folders, read)
-    if empty:
+        elif file.name.lower().endswith(ending):
+            files.append((folders, file))
+        elif file.name.lower().endswith(png.OTHER_IMAGES):
+            pictures.append((folders, file))
+    if not files:
         raise BenchError(f"{location.shown}: expected files <expression_id>{ending}, found none in the folder")
+    yield from map_in_threads(lambda found: _row(*found, read), files)
+    known = {(*folders, PurePosixPath(file.name).stem) for folders, file in files}
+    for folders, file in pictures:  # one beside the mask of the same name is a picture of it
+        if ending == ".png" and (*folders, PurePosixPath(file.name).stem) not in known:
+            yield _row(folders, file, _refuse)
 
 
-def _row(file: Location, folders: list[str], read: Callable[[Location], MaskDict]) -> Row:
-    row = Row(expression_id=file.name[:-4])
+def _row(folders: list[str], file: Location, read: Callable[[Location], MaskDict]) -> Row:
+    row = Row(expression_id=PurePosixPath(file.name).stem)
     if len(folders) == 1 and folders[0] in CONDITIONS:
         row.condition = folders[0]
     elif folders:
@@ -71,13 +79,12 @@ def _row(file: Location, folders: list[str], read: Callable[[Location], MaskDict
     except FaultError:
         raise
     except BenchError as error:
-        row.faults.append(("malformed_mask", f"mask: {error}"))
+        row.faults.append(("unreadable_mask", f"mask: {error}"))
     return row
 
 
-def _from_png(file: Location) -> MaskDict:
-    pixels = png.read_png(file)
-    return encode_dense(pixels if pixels.ndim == 2 else pixels.any(axis=2))
+def _refuse(file: Location) -> MaskDict:
+    raise png.refuse_image(file)
 
 
 def _from_npz(file: Location) -> MaskDict:

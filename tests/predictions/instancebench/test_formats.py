@@ -245,7 +245,7 @@ def test_files_that_cannot_be_read_are_faults(tmp_path: Path) -> None:
     (tmp_path / "a.png").write_bytes(b"rubbish")
     Image.fromarray(np.zeros((3, 3), np.uint8)).save(tmp_path / "b.png")
     bad, empty = read_predictions("instancebench", tmp_path)
-    assert (bad["mask"], bad["pred_faults"][0]["code"]) == (None, "malformed_mask")
+    assert (bad["mask"], bad["pred_faults"][0]["code"]) == (None, "unreadable_mask")
     assert not decode(empty["mask"]).any()
     arrays = {
         "float": ({"mask": np.zeros((2, 2))}, "mask > 0.5"),

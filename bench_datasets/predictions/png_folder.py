@@ -1,0 +1,138 @@
+"""A folder of PNGs: `<id>/<k>.png`, one mask each, or `<id>.png`, a label map; either may stand in `<level>/`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+
+import pyarrow as pa
+
+from bench_datasets.benchmarks import PBENCH_LEVELS
+from bench_datasets.faults import BenchError
+from bench_datasets.predictions.location import Location
+from bench_datasets.predictions.paths import row_of
+from bench_datasets.predictions.png import IGNORE, OTHER_IMAGES, read_label_map, read_mask, refuse_image
+from bench_datasets.predictions.rows import Row, batches
+from bench_datasets.predictions.threads import map_in_threads
+
+METADATA = "metadata.csv"
+"""What SAM's automatic mask generator writes beside its masks; no number needs it."""
+
+Name = tuple[str | None, str]
+"""Level, if the path names one, and id."""
+
+
+@dataclass
+class _Folder:
+    """What stands in the folder of one row."""
+
+    name: Name
+    shown: str
+    files: list[Location] = field(default_factory=list)
+    folders: list[Location] = field(default_factory=list)
+
+
+def read(location: Location) -> Iterator[pa.RecordBatch]:
+    """Batches of `rows.SCHEMA` out of a folder.
+
+    `<id>/<k>.png` is one mask each, in natural order of k (2 before 10): 0 is background, one other value or colour is
+    the mask. A folder `<id>/` without masks is a row without masks. `<id>.png` is a label map: 0 is background, each
+    other value is a mask, in ascending order. Palette images are read by index. Above either, a folder `<level>/` makes
+    the name unique. Other files in `<id>/` are left alone and named in a fault `ignored_file`; other image formats are
+    refused where a mask is expected.
+
+    Raises:
+        BenchError: it is no folder, or holds no PNG and no folder of a row.
+    """
+    if location.kind != "directory":
+        raise BenchError(f"{location.shown}: expected a folder of PNGs (<id>/<k>.png or <id>.png), found one file")
+    return batches(_rows(location))
+
+
+def _rows(location: Location) -> Iterator[Row]:
+    folders: dict[Name, _Folder] = {}
+    maps: list[tuple[Name, Location]] = []
+    pictures: list[tuple[Name, Location]] = []
+    for relative, item, is_folder in location.inside():
+        parts = relative.split("/")
+        level = parts.pop(0) if parts[0] in PBENCH_LEVELS or len(parts) == 3 else None
+        if not parts:
+            continue
+        if is_folder or len(parts) == 2:
+            own = folders.setdefault((level, parts[0]), _Folder((level, parts[0]), item.shown))
+            if len(parts) == 2:
+                (own.folders if is_folder else own.files).append(item)
+        elif item.name.lower().endswith(".png"):
+            maps.append(((level, parts[0][:-4]), item))
+        elif item.name.lower().endswith(OTHER_IMAGES):
+            pictures.append(((level, PurePosixPath(parts[0]).stem), item))
+    if not folders and not maps:
+        raise BenchError(f"{location.shown}: expected PNGs as <id>/<k>.png or <id>.png, found none; see format=")
+    # A folder that holds folders of rows is a level of another name, not a row.
+    levels = {level for level, _ in folders if level is not None}
+    rows = [own for name, own in folders.items() if not (name[0] is None and name[1] in levels)]
+    yield from map_in_threads(_from_masks, rows)
+    yield from map_in_threads(_from_map, maps)
+    known = {*folders, *(name for name, _ in maps)}
+    for name, item in pictures:  # one that cannot name a row is a picture of something else
+        row = row_of(*name, item.shown)
+        if name not in known and not row.faults:
+            row.faults.append(("unreadable_mask", str(refuse_image(item))))
+            yield row
+
+
+def _from_masks(own: _Folder) -> Row:
+    """The row of a folder with one PNG per mask."""
+    row = row_of(*own.name, own.shown)
+    if row.faults:
+        code, text = row.faults[0]
+        row.faults = [(code, f"{text}; if it holds label maps <id>.png, give this folder itself")]
+    if own.folders:
+        found = f"found a folder {own.folders[0].name}/"
+        row.faults.append(("unreadable_mask", f"{own.shown}: expected masks directly in the row's folder, {found}"))
+    stems = {file.name[:-4] for file in own.files if file.name.lower().endswith(".png")}
+    ignored: list[str] = []
+    for file in own.files:
+        problem: str | None = None
+        try:
+            if file.name.lower().endswith(".png"):
+                row.masks.append(read_mask(file))
+                continue
+            if _is_mask(file, stems):
+                raise refuse_image(file)
+        except BenchError as error:
+            problem = str(error)
+        if problem is not None:
+            row.broken[len(row.masks)] = problem
+            row.masks.append(None)
+        elif file.name.lower() != METADATA:
+            ignored.append(file.name)
+    if ignored:
+        more = f" and {len(ignored) - 3} more" if len(ignored) > 3 else ""
+        row.faults.append(("ignored_file", f"{', '.join(map(ascii, ignored[:3]))}{more}: no PNG, so not read"))
+    return row
+
+
+def _is_mask(file: Location, stems: set[str]) -> bool:
+    """Whether an image that is no PNG stands where a mask is expected: it has a mask's name, or no PNG is there."""
+    if not file.name.lower().endswith(OTHER_IMAGES):
+        return False
+    stem = PurePosixPath(file.name).stem
+    return not stems or (stem.isdigit() and stem not in stems)
+
+
+def _from_map(named: tuple[Name, Location]) -> Row:
+    """The row of a label map."""
+    name, file = named
+    row = row_of(*name, file.shown)
+    try:
+        masks = read_label_map(file)
+    except BenchError as error:
+        row.faults.append(("unreadable_mask", str(error)))
+        return row
+    row.masks = list(masks.values())
+    if IGNORE in masks and len(masks) > 1:
+        text = f"{file.shown}: label {IGNORE} counts as a mask; set these pixels to 0 if it means 'ignore', as in VOC"
+        row.faults.append(("ignore_label", text))
+    return row
