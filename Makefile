@@ -32,6 +32,7 @@ docs: $(VENV)/.installed-dev
 
 site: $(VENV)/.installed-dev
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
+	@echo "documentation: build/site/index.html"
 
 bench: $(VENV)/.installed-dev
 	$(BIN)/python scripts/benchmark.py

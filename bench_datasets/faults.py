@@ -22,6 +22,10 @@ class BenchError(ValueError):
     """A mistake in what the user gave; the message says what was expected, what was found and what to do."""
 
 
+class BenchWarning(UserWarning):
+    """A problem of this machine or installation that the package works around; the numbers are the same."""
+
+
 class Fault(NamedTuple):
     """One fault found: its code, the row's key (its position, where there are no keys) and the words for a person."""
 

@@ -22,6 +22,7 @@ from bench_datasets.builders.provenance import describe
 from bench_datasets.builders.recall import Memory, is_away
 from bench_datasets.builders.sources import PARQUET, Access, Listing, SourceUnreachableError, list_source
 from bench_datasets.faults import BenchError
+from bench_datasets.temporary import writable_cache
 
 logger = logging.getLogger(__name__)
 
@@ -89,6 +90,10 @@ class SourceBuilder(ArrowBasedBuilder):  # type: ignore[misc]
         **kwargs: Any,
     ) -> None:
         config_name = config_name or self.DEFAULT_CONFIG_NAME
+        if cache_dir is None:
+            default = str(datasets.config.HF_DATASETS_CACHE)
+            usable = writable_cache(default)
+            cache_dir = None if usable == default else usable
         data_files, data_dir = kwargs.pop("data_files", None), kwargs.pop("data_dir", None)
         if config_name in self.builder_configs:  # else the base class says what there is
             request = data_files if isinstance(data_files, SourceRequest) else SourceRequest(data_files)

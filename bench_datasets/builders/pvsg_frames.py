@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import io
 import logging
 import shutil
 import tempfile
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import IO, Any
 
@@ -17,7 +19,7 @@ from numpy.typing import NDArray
 from bench_datasets.builders.pvsg_annotation import VideoEntry
 from bench_datasets.builders.pvsg_files import ImageFolder
 from bench_datasets.builders.sources import Access
-from bench_datasets.faults import BenchError
+from bench_datasets.faults import BenchError, BenchWarning
 from bench_datasets.untrusted import open_file
 
 logger = logging.getLogger(__name__)
@@ -71,9 +73,21 @@ def read_label_map(data: bytes, size: tuple[int, int], name: str) -> NDArray[Any
     )
 
 
+@functools.cache
 def can_decode_video() -> bool:
-    """Whether PyAV is installed (the extra `video`)."""
-    return importlib.util.find_spec("av") is not None
+    """Whether PyAV (the extra `video`) is installed and imports."""
+    if importlib.util.find_spec("av") is None:
+        return False
+    try:
+        importlib.import_module("av")
+    except Exception as error:  # a broken installation may raise anything
+        warnings.warn(
+            f"PyAV does not import ({type(error).__name__}: {error}); videos are not decoded",
+            BenchWarning,
+            stacklevel=2,
+        )
+        return False
+    return True
 
 
 def video_frames(url: str, access: Access, wanted: Sequence[int]) -> Iterator[tuple[int, bytes]]:

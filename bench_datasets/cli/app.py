@@ -1,11 +1,14 @@
 """The commands put together: global options, and how a run ends.
 
-Exit codes: 0 done, 1 bad input (one line `error: ...` on stderr), 2 bad usage, 130 interrupted.
+Exit codes: 0 done, 1 bad input (one line `error: ...` on stderr), 2 bad usage, 130 interrupted, 143 ended by
+SIGTERM.
 """
 
 from __future__ import annotations
 
 import errno
+import os
+import signal
 import sys
 from collections.abc import Sequence
 from typing import Annotated, Any
@@ -114,4 +117,21 @@ def main(args: Sequence[str] | None = None) -> None:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # what a terminal's encoding lacks is escaped
             stream.reconfigure(errors="backslashreplace")
+    _end_cleanly_on_signals()
     app(args=None if args is None else list(args), prog_name="bench-datasets")
+
+
+def _end_cleanly_on_signals() -> None:
+    """Let SIGTERM and SIGHUP end the process as `sys.exit` does, so that temporary files are removed."""
+    owner = os.getpid()
+
+    def end(number: int, frame: Any) -> None:
+        if os.getpid() == owner:
+            raise SystemExit(128 + number)
+        signal.signal(number, signal.SIG_DFL)  # a forked worker ends at once
+        os.kill(os.getpid(), number)
+
+    for name in ("SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) == signal.SIG_DFL:
+            signal.signal(number, end)

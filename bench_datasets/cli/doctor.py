@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 PACKAGES = (
-    "datasets", "evaluate", "fsspec", "huggingface_hub", "jinja2", "matplotlib", "numpy", "pillow", "pyarrow",
-    "pycocotools", "pyyaml", "rich", "scipy", "typer",
+    "datasets", "evaluate", "filelock", "fsspec", "huggingface_hub", "jinja2", "matplotlib", "numpy", "pillow",
+    "pyarrow", "pycocotools", "pyyaml", "rich", "scipy", "typer",
 )  # fmt: skip
 """What the package needs, by the names of the distributions."""
 
@@ -86,12 +86,9 @@ def examine(timeout: float = TIMEOUT) -> dict[str, Any]:
         "packages": packages,
         "names": _checked(problems, "load_dataset by name", _names),
         "engines": _checked(problems, "the mask engines", _engines),
-        "extras": {
-            name: {"ready": importlib.util.find_spec(module) is not None, "for": use, "get": _install(name)}
-            for name, (module, use) in EXTRAS.items()
-        },
+        "extras": {name: _extra(name, module, use) for name, (module, use) in EXTRAS.items()},
         "hub": hub,
-        "cache": _cache(problems),
+        "cache": _cache(),
         "data": {name: _data(name, hub) for name in known},
         "plugins": {
             name: {
@@ -120,6 +117,23 @@ def _names() -> list[str]:
 
     register_all()
     return registered()
+
+
+def _extra(name: str, module: str, use: str) -> dict[str, Any]:
+    """Whether an optional package is installed and imports."""
+    wrong = None
+    if importlib.util.find_spec(module) is None:
+        return {"ready": False, "for": use, "get": _install(name), "wrong": wrong}
+    if module == "numba":
+        from bench_datasets.masks import engine_problem
+
+        wrong = engine_problem(module)
+    else:
+        try:
+            importlib.import_module(module)
+        except Exception as error:  # a broken installation may raise anything
+            wrong = f"{module} does not import ({type(error).__name__}: {error})"
+    return {"ready": wrong is None, "for": use, "get": _install(name), "wrong": wrong}
 
 
 def _engines() -> dict[str, Any]:
@@ -167,7 +181,7 @@ def _ask(endpoint: str, timeout: float, answer: list[str]) -> None:
         answer.append(str(getattr(error, "reason", None) or error) or type(error).__name__)
 
 
-def _cache(problems: list[str]) -> dict[str, Any]:
+def _cache() -> dict[str, Any]:
     """Where built datasets lie, and whether there is room."""
     import datasets
 
@@ -176,8 +190,6 @@ def _cache(problems: list[str]) -> dict[str, Any]:
     while not there.exists() and there != there.parent:
         there = there.parent
     writable = there.is_dir() and os.access(there, os.W_OK | os.X_OK)
-    if not writable:
-        problems.append(f"the cache {place} can't be written: set HF_HOME to a folder that can")
     return {"datasets": str(place), "writable": writable, "free_bytes": shutil.disk_usage(there).free}
 
 
@@ -210,7 +222,7 @@ def _show(console: Console, found: dict[str, Any]) -> None:
     from rich.text import Text
 
     def line(state: bool | None, name: str, text: str, advice: str | None = None) -> None:
-        mark, style = {True: ("ok", "green"), False: ("no", "yellow"), None: ("-", "dim")}[state]
+        mark, style = {True: ("ok", "green"), False: ("no", "yellow"), None: ("--", "dim")}[state]
         shown = Text.assemble((f"{mark:3}", style), (f"{name:15}", "bold"), clean(text))
         if advice:
             shown.append(f"  {clean(advice)}", style="dim")
@@ -227,22 +239,25 @@ def _show(console: Console, found: dict[str, Any]) -> None:
     head("engines")
     for name in (found["engines"] or {}).get("available", ()):
         used = name == found["engines"]["used"]
-        line(True, name, "in use" if used else "there; --engine chooses it")
-    head("optional")
+        line(True, name, "in use" if used else "works; --engine chooses it")
+    head("optional (-- is not installed or not set up; install what you need)")
     for name, extra in found["extras"].items():
-        line(extra["ready"], name, extra["for"], None if extra["ready"] else extra["get"])
-    head("the Hub, and room")
+        absent = None if extra["wrong"] is None else False
+        line(extra["ready"] or absent, name, extra["for"], extra["wrong"] or (None if extra["ready"] else extra["get"]))
+    head("Hub and cache")
     hub, cache = found["hub"], found["cache"]
     line(hub["reachable"], "hub", f"{hub['endpoint']}: {hub['text']}")
-    line(hub["signed_in"], "signed in", "publishing needs it", None if hub["signed_in"] else "hf auth login")
-    line(cache["writable"], "cache", f"{cache['datasets']}, {cache['free_bytes'] / 1e9:,.1f} GB free")
+    line(hub["signed_in"] or None, "signed in", "publishing needs it", None if hub["signed_in"] else "hf auth login")
+    advice = None if cache["writable"] else "cannot be written, so nothing is kept: set HF_HOME to another folder"
+    line(cache["writable"], "cache", f"{cache['datasets']}, {cache['free_bytes'] / 1e9:,.1f} GB free", advice)
     head("benchmarks")
     for name, data in found["data"].items():
-        line(data["ready"], name, data["from"] or "nowhere by default", data["advice"])
+        missing = False if data["from"] is not None and "://" not in data["from"] else None
+        line(data["ready"] or missing, name, data["from"] or "no default source", data["advice"])
     for name, plugin in found["plugins"].items():
         line(plugin["wrong"] is None, name, f"a plug-in of {plugin['package']}", plugin["wrong"])
     console.print()
     for problem in found["problems"]:
         console.print(Text(clean(problem), style="bold red"), soft_wrap=True)
     if found["ok"]:
-        console.print(Text("everything that is needed is there", style="green"))
+        console.print(Text("everything that every command needs works", style="green"))

@@ -84,6 +84,7 @@ def score(
     from bench_datasets.cli.cluster import score_there
     from bench_datasets.cli.tables import show_run
     from bench_datasets.engines import score_shard, scoring_in_parts
+    from bench_datasets.masks import using_engine
     from bench_datasets.metrics.files import write_run
     from bench_datasets.metrics.planning import make_plan
     from bench_datasets.metrics.summarizing import summarize
@@ -112,9 +113,10 @@ def score(
         _tell_of_earlier(Path(str(folder)), result)
         show_run(result, write_run(scores, result, str(folder)), as_json=as_json)
         return
-    answers = read_answers(benchmark, predictions, kind, data)
-    with working("reading the truth"):
-        truth, answers = part_of(benchmark, answers, data, wanted, level, limit, columns, stream=stream)
+    with using_engine(engine, threads):
+        answers = read_answers(benchmark, predictions, kind, data)
+        with working("reading the truth"):
+            truth, answers = part_of(benchmark, answers, data, wanted, level, limit, columns, stream=stream)
     with progress():
         plan = make_plan(
             benchmark, truth, answers, chosen, missing=missing, on_fault=on_fault, boundary=boundary, oracle=oracle,

@@ -13,11 +13,12 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.text import Text
 
-from bench_datasets.faults import BenchError
+from bench_datasets.faults import BenchError, BenchWarning
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,13 @@ def settle(settings: Settings) -> None:
     # What builders warn of stands in the rows' faults, which every command shows.
     logging.getLogger("bench_datasets").setLevel(logging.ERROR)
     warnings.simplefilter("ignore")
+    warnings.filterwarnings("always", category=BenchWarning)
+    warnings.showwarning = _show_warning
+
+
+def _show_warning(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+    """Print a warning as one line on stderr."""
+    remark(f"warning: {message}")
 
 
 def out() -> Console:

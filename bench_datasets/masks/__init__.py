@@ -5,7 +5,15 @@ from bench_datasets.masks.boundary import BoundaryCounts, boundary_pairs, union_
 from bench_datasets.masks.column import MASK_TYPE, MaskColumn
 from bench_datasets.masks.decoded import Decoded
 from bench_datasets.masks.dense import encode_dense, encode_label_map
-from bench_datasets.masks.engine import Hits, available_engines, get_engine, nms_order, quotient, using_engine
+from bench_datasets.masks.engine import (
+    Hits,
+    available_engines,
+    engine_problem,
+    get_engine,
+    nms_order,
+    quotient,
+    using_engine,
+)
 from bench_datasets.masks.features import MASK_FEATURE
 from bench_datasets.masks.ops import (
     group_hits,
@@ -35,6 +43,7 @@ __all__ = [
     "boundary_pairs",
     "encode_dense",
     "encode_label_map",
+    "engine_problem",
     "get_engine",
     "group_hits",
     "group_intersections",

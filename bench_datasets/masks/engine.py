@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -14,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bench_datasets.faults import BenchWarning
 from bench_datasets.masks.status import MaskError
 
 if TYPE_CHECKING:
@@ -118,8 +121,58 @@ def nms_order(areas: NDArray[np.int64], group: NDArray[np.int64] | None = None) 
 
 
 def available_engines() -> tuple[str, ...]:
-    """Names of the engines that can be used here, the fastest first."""
-    return ("numba", "pycocotools") if find_spec("numba") else ("pycocotools",)
+    """Names of the engines that work here, the fastest first.
+
+    Example:
+        >>> "pycocotools" in available_engines()
+        True
+    """
+    return tuple(name for name in _MODULES if engine_problem(name) is None)
+
+
+@cache
+def engine_problem(name: str) -> str | None:
+    """Why an engine cannot be used here, or None if it works.
+
+    The engine's module is imported once. An optional package that does not import, or a compiler that finds no place
+    for its cache, is a problem of this engine alone.
+
+    Args:
+        name: a name of an engine.
+
+    Example:
+        >>> engine_problem("pycocotools") is None
+        True
+    """
+    if find_spec(name) is None:
+        return f"{name} is not installed"
+    try:
+        import_module(_MODULES[name])
+    except Exception as error:  # a broken installation may raise anything
+        reason = (str(error).strip().splitlines() or ["no message"])[0]
+        if "cannot cache function" in reason:
+            return f"{name} found no folder for its compiled code (set NUMBA_CACHE_DIR to a folder that can be written)"
+        return f"{name} does not work here ({type(error).__name__}: {reason})"
+    return None
+
+
+def _fastest() -> str:
+    """The fastest engine that works; warns once if a faster one is installed but broken."""
+    for name in _MODULES:
+        problem = engine_problem(name)
+        if problem is None:
+            return name
+        if find_spec(name) is not None:
+            _warn(problem)
+    raise MaskError("engine: expected pycocotools to work, found that no engine does; run bench-datasets doctor")
+
+
+@cache
+def _warn(problem: str) -> None:
+    if multiprocessing.parent_process() is None:  # worker processes would repeat it
+        warnings.warn(
+            f"{problem}; using pycocotools, which is slower and gives the same numbers", BenchWarning, stacklevel=2
+        )
 
 
 def get_engine(name: str | None = None, threads: int | None = None) -> Engine:
@@ -138,7 +191,7 @@ def get_engine(name: str | None = None, threads: int | None = None) -> Engine:
         'pycocotools'
     """
     chosen, count = _chosen.get()
-    wanted = name or chosen or os.environ.get(ENV) or available_engines()[0]
+    wanted = name or chosen or os.environ.get(ENV) or _fastest()
     return _load(wanted, threads or count)
 
 
@@ -171,7 +224,9 @@ def using_engine(name: str | None = None, threads: int = 1) -> Iterator[Engine]:
 def _load(name: str, threads: int) -> Engine:
     if name not in _MODULES:
         raise MaskError(f"engine: expected one of {', '.join(_MODULES)}, got {name!r}")
-    if name not in available_engines():
-        raise MaskError(f"engine: {name} is not installed; install bench-datasets[fast], or use pycocotools")
+    problem = engine_problem(name)
+    if problem is not None:
+        advice = "use pycocotools" if find_spec(name) else "install bench-datasets[fast], or use pycocotools"
+        raise MaskError(f"engine: {problem}; {advice}")
     engine: Engine = import_module(_MODULES[name]).make_engine(threads)
     return engine

@@ -1,13 +1,10 @@
-"""Rows on disk instead of in memory: an Arrow stream in a temporary folder, mapped, that goes when its data goes."""
+"""Temporary Arrow files for rows that do not have to fit into memory."""
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import mmap
 import os
-import shutil
-import tempfile
 import weakref
 from types import TracebackType
 
@@ -15,13 +12,15 @@ import pyarrow as pa
 from datasets import Dataset, DatasetInfo, Features
 from datasets.table import InMemoryTable, MemoryMappedTable
 
+from bench_datasets.temporary import full_disk_explained, temporary_folder
+
 
 class Spool:
     """A file of record batches that is written once and then mapped.
 
-    The file lives as long as any Arrow buffer over it, so as long as the Dataset and whatever was selected or sliced
-    out of it; what is left goes when the process that wrote it ends. Its name is never used again, so that no cache
-    answers for it. A Dataset over it travels to worker processes by the file's path, while the parent lives.
+    The file lives as long as any Arrow buffer over it, so as long as the Dataset and every selection of it. What is
+    left is removed when the process that wrote it ends. The name is never used again, so that no cache mistakes
+    another file for it. A Dataset over it is sent to worker processes as the file's path, while the parent lives.
 
     Args:
         schema: of every batch.
@@ -34,12 +33,11 @@ class Spool:
     """
 
     def __init__(self, schema: pa.Schema) -> None:
-        folder = tempfile.mkdtemp(prefix="bench-datasets-")
-        self.path = os.path.join(folder, "rows.arrow")
+        self.path = str(temporary_folder("rows-") / "rows.arrow")
         self._owner = os.getpid()
-        atexit.register(_remove_folder, folder, self._owner)
-        self._sink = pa.OSFile(self.path, "wb")
-        self._writer = pa.ipc.new_stream(self._sink, schema)
+        with full_disk_explained():
+            self._sink = pa.OSFile(self.path, "wb")
+            self._writer = pa.ipc.new_stream(self._sink, schema)
 
     def __enter__(self) -> Spool:
         return self
@@ -50,12 +48,18 @@ class Spool:
         with contextlib.ExitStack() as stack:
             if error is not None:
                 stack.callback(_remove_file, self.path, self._owner)
+            stack.enter_context(full_disk_explained())
             stack.callback(self._sink.close)
             stack.callback(self._writer.close)
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Append a batch."""
-        self._writer.write_batch(batch)
+        """Append a batch.
+
+        Raises:
+            BenchError: there is no room in the temporary folder.
+        """
+        with full_disk_explained():
+            self._writer.write_batch(batch)
 
     def table(self) -> pa.Table:
         """Everything written, over the mapped file; to be called once, after the `with` block."""
@@ -86,8 +90,3 @@ def _remove_file(path: str, owner: int) -> None:
         with contextlib.suppress(OSError):
             os.remove(path)
             os.rmdir(os.path.dirname(path))  # stays if `map` has put its own cache there
-
-
-def _remove_folder(folder: str, owner: int) -> None:
-    if os.getpid() == owner:
-        shutil.rmtree(folder, ignore_errors=True)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import atexit
 import functools
 import hashlib
 import os
-import shutil
 import tempfile
 from collections.abc import Callable, Sequence
 from importlib import resources
 from pathlib import Path
 
 import datasets.config
+
+from bench_datasets.temporary import temporary_folder
 
 
 @functools.lru_cache(maxsize=1)
@@ -70,11 +70,4 @@ def _move_in(scratch: Path, folder: Path, files: Sequence[str]) -> None:
 @functools.lru_cache(maxsize=1)
 def _scratch_root(owner: int) -> Path:
     """A temporary folder of the process `owner`, removed when that ends."""
-    root = tempfile.mkdtemp(prefix="bench_datasets-sample-")
-
-    def remove() -> None:
-        if os.getpid() == owner:
-            shutil.rmtree(root, ignore_errors=True)
-
-    atexit.register(remove)
-    return Path(root)
+    return temporary_folder("sample-")

@@ -59,10 +59,21 @@ def test_what_is_there(run: Run) -> None:
     assert "BENCH_DATASETS_PVSG" in found["data"]["pvsg"]["advice"]
 
 
+def test_doctor_package_that_does_not_import_is_named(
+    run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "bench_broken_extra.py").write_text("raise ImportError('a library is missing')\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setitem(doctor.EXTRAS, "video", ("bench_broken_extra", "PVSG"))
+    done = run("doctor", "--timeout", 0)
+    assert "no video" in done.stdout
+    assert "bench_broken_extra does not import (ImportError: a library is missing)" in done.stdout
+
+
 def test_for_people(run: Run) -> None:
     done = run("doctor", "--timeout", 0)
     assert done.exit_code == 0
-    for word in ("pycocotools", "cache", "pbench", "everything that is needed is there"):
+    for word in ("pycocotools", "cache", "pbench", "everything that every command needs works"):
         assert word in done.stdout
 
 
