@@ -27,6 +27,7 @@ from bench_datasets.masks.ops import (
     union_overlaps,
 )
 from bench_datasets.masks.parse import parse_mask, parse_masks
+from bench_datasets.masks.plain import plain
 from bench_datasets.masks.resize import resize
 from bench_datasets.masks.status import MaskError, Status
 
@@ -58,6 +59,7 @@ __all__ = [
     "pair_iou",
     "parse_mask",
     "parse_masks",
+    "plain",
     "quotient",
     "resize",
     "tube_intersections",

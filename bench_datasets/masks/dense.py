@@ -12,6 +12,68 @@ from bench_datasets.masks.status import MAX_PIXELS, MaskError
 from bench_datasets.masks.varint import Runs
 
 
+def as_array(value: object) -> NDArray[Any] | None:
+    """The NumPy array of an array, a tensor or an image.
+
+    Args:
+        value: a NumPy array, a tensor of PyTorch (on any device, with a gradient or without), JAX or TensorFlow, a PIL
+            image, or anything else.
+
+    Returns:
+        The array with at least one dimension; `None` for any other value.
+
+    Raises:
+        MaskError: the values are of a kind that NumPy lacks (such as bfloat16).
+
+    Example:
+        >>> from PIL import Image
+        >>> as_array(Image.new("1", (3, 2))).shape, as_array([1, 2])
+        ((2, 3), None)
+    """
+    if isinstance(value, np.ndarray):
+        return value if value.ndim else None
+    if isinstance(value, np.generic) or not (hasattr(value, "__array__") or hasattr(value, "__array_interface__")):
+        return None
+    try:
+        array = np.asarray(value.detach().cpu() if hasattr(value, "detach") else value)
+    except (TypeError, RuntimeError) as error:
+        raise MaskError(f"expected an array that NumPy can hold, found {type(value).__name__} ({error})") from error
+    return array if array.ndim else None
+
+
+def one_mask(array: NDArray[Any]) -> NDArray[Any]:
+    """The `(height, width)` array of one mask as a model gives it; stricter than `encode_dense`.
+
+    Args:
+        array: `(height, width)`, also with leading dimensions of 1; bool, or integers of which 0 is background and one
+            other value is the mask.
+
+    Raises:
+        MaskError: the array has another shape, holds floats, or holds several values besides 0 (probabilities from 0 to
+            255, or a label map).
+
+    Example:
+        >>> one_mask(np.array([[[0, 255]]], np.uint8)).shape
+        (1, 2)
+    """
+    plane = array
+    while plane.ndim > 2 and plane.shape[0] == 1:
+        plane = plane[0]
+    if plane.ndim != 2:
+        raise MaskError(f"expected a mask as an array of (height, width), found one of shape {array.shape}")
+    if plane.dtype.kind == "f":
+        raise MaskError(
+            f"expected a mask of bool or integers, found an array of {plane.dtype}; cut probabilities at a threshold"
+            " first: mask > 0.5 (logits: mask > 0)"
+        )
+    if plane.dtype.kind in "iu" and plane.size and not ((plane == 0) | (plane == plane.max())).all():
+        raise MaskError(
+            f"expected a mask of 0 and one other value, found {len(np.unique(plane))} values; cut probabilities at a"
+            " threshold (mask > 127), or make masks of a label map with bench_datasets.masks.encode_label_map"
+        )
+    return plane
+
+
 def dense_runs(mask: ArrayLike) -> tuple[NDArray[np.int64], int, int]:
     """Runs, height and width of one dense mask.
 

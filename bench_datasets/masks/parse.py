@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from pycocotools import mask as coco
 
 from bench_datasets.masks.column import MASK_TYPE, MaskColumn
-from bench_datasets.masks.dense import dense_runs
+from bench_datasets.masks.dense import as_array, dense_runs, one_mask
 from bench_datasets.masks.status import MAX_PIXELS, MaskError
 from bench_datasets.masks.varint import Runs, encode_counts
 
@@ -33,7 +33,8 @@ def parse_masks(
 
     Args:
         values: each an RLE `{"size": [height, width], "counts": str | bytes | list of runs}`, a list of polygons
-            `[[x0, y0, x1, y1, ...], ...]` in pixels, a dense `(height, width)` array of bool or integers, or `None`.
+            `[[x0, y0, x1, y1, ...], ...]` in pixels, a dense `(height, width)` array, tensor or image of bool or
+            of 0 and one other integer, or `None`.
         height: pixels; needed for polygons.
         width: pixels; needed for polygons.
         noted: receives, by position, what was left out of a mask that is sound: polygons of fewer than three points
@@ -94,14 +95,10 @@ def _read(value: object) -> tuple[int, int, bytes]:
     """Height, width and compressed counts (not yet validated) of one value that is no list."""
     if isinstance(value, Mapping):
         return _read_rle(value)
-    if isinstance(value, np.ndarray) and value.ndim == 2:
-        runs, h, w = dense_runs(value)
+    array = as_array(value)
+    if array is not None:
+        runs, h, w = dense_runs(one_mask(array))
         return h, w, _compress(runs)
-    if isinstance(value, np.ndarray):
-        raise MaskError(
-            f"expected a mask as an array of (height, width), found one of {_text(value.shape)}; take its masks one by"
-            " one, bench_datasets.masks.encode_dense(array) each"
-        )
     if value is None:
         raise MaskError("the mask is null")
     raise MaskError(f"expected an RLE {{size, counts}} or a list of polygons, found {_show(value)}")
@@ -172,8 +169,9 @@ def _read_polygons(
     """
     if _looks_dense(value, sized=height is not None and width is not None):
         raise MaskError(
-            f"a list of {len(value)} rows of {len(value[0])} values looks like a dense array; hand over"
-            " bench_datasets.masks.encode_dense(array) in its place"
+            f"a list of {len(value)} rows of {len(value[0])} values looks like a dense array; give"
+            " bench_datasets.masks.encode_dense(array) in its place, or wrap the model's function in"
+            " bench_datasets.predictor before `map`"
         )
     if height is None or width is None:
         raise MaskError("polygons need the image's height and width, and the row has none")

@@ -47,7 +47,7 @@ def read_name(record: Mapping[str, Any], split: str | None = None, ids: Sequence
     """
     key = record.get("key")
     raw = next((record[name] for name in ids if record.get(name) is not None), None)
-    stated = record.get("split") if record.get("split") is not None else record.get("level")
+    stated = record.get("split") if record.get("split") is not None else _level(record.get("level"))
     if key is not None and not (isinstance(key, str) and key and is_text(key)):
         return Name(problem=f"key: expected text such as 'level_0/7', found {show(key)}")
     if stated is not None and not (isinstance(stated, str) and is_text(stated)):
@@ -58,6 +58,12 @@ def read_name(record: Mapping[str, Any], split: str | None = None, ids: Sequence
     if split is not None and stated is not None and stated != split:
         return Name(problem=f"split: the row says {stated!r}, but the file's name says {split!r}")
     return Name(key, number, stated if stated is not None else split)
+
+
+def _level(value: object) -> object:
+    """A level by its name, where it is the number that the ground truth's `ClassLabel` has for it."""
+    number = None if isinstance(value, (bool, str)) else read_id(value)
+    return value if number is None or not 0 <= number < len(PBENCH_LEVELS) else PBENCH_LEVELS[number]
 
 
 def read_id(value: object) -> int | None:
@@ -138,11 +144,12 @@ def read_pairs(
 
 
 def as_list(value: object) -> list[Any] | None:
-    """A list, tuple or array as a list; None for anything else."""
-    if isinstance(value, (list, tuple)):
+    """A list, tuple, range, array or tensor as a list (of arrays, where it has several dimensions); else None."""
+    if isinstance(value, (list, tuple, range)):
         return list(value)
     if hasattr(value, "tolist") and getattr(value, "ndim", 0) > 0:
-        return list(cast("Any", value))
+        array = cast("Any", value)
+        return list(array) if array.ndim > 1 else list(array.tolist())
     return None
 
 

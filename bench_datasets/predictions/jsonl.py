@@ -17,6 +17,7 @@ from bench_datasets.predictions.fields import (
     level_of,
     load_text,
     pick,
+    read_id,
     read_name,
     read_pairs,
     read_scores,
@@ -112,6 +113,16 @@ def from_rows(rows: Iterable[Mapping[str, Any]], shown: str, name: str) -> Itera
     """
     naming = Naming(shown, level_of(name))
     yield from batches(to_row(row, naming, f"{shown}, row {i}") for i, row in enumerate(rows))
+
+
+def name_field(name: object) -> str:
+    """The field that the name of a prediction belongs to: `id` for a whole number, `key` for other text.
+
+    Example:
+        >>> name_field(7), name_field("7"), name_field("level_0/7")
+        ('id', 'id', 'key')
+    """
+    return "key" if isinstance(name, str) and read_id(name) is None else "id"
 
 
 def to_row(record: Mapping[str, Any], naming: Naming, place: str) -> Row:

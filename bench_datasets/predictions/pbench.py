@@ -13,7 +13,7 @@ from bench_datasets.predictions.location import Location
 from bench_datasets.predictions.rows import FEATURES
 from bench_datasets.predictions.tables import Tables
 
-_TABLES = Tables(Columns.known, Columns, jsonl.from_rows)
+_TABLES = Tables(Columns.known, Columns, jsonl.from_rows, jsonl.name_field, "masks")
 
 READERS: dict[str, Callable[[Location], Iterator[pa.RecordBatch]]] = {
     "jsonl": jsonl.read,

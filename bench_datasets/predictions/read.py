@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any, TypeAlias
 
 import pyarrow as pa
-from datasets import Dataset, DatasetDict, IterableDataset, IterableDatasetDict
+from datasets import Dataset
 
 from bench_datasets.benchmarks import BENCHMARKS, COMPANIONS, get_benchmark
 from bench_datasets.faults import BenchError
@@ -15,8 +15,8 @@ from bench_datasets.predictions.location import locate
 from bench_datasets.predictions.recognise import recognise
 from bench_datasets.predictions.store import Spool
 
-Predictions: TypeAlias = str | os.PathLike[str] | Dataset | IterableDataset | DatasetDict | IterableDatasetDict
-"""What predictions may be handed over as."""
+Predictions: TypeAlias = Any
+"""What predictions may be handed over as: see `read_predictions`."""
 
 
 def module_of(benchmark: str) -> Any:
@@ -51,7 +51,11 @@ def read_predictions(benchmark: str, path: Predictions, *, format: str | None = 
 
     Args:
         benchmark: name of the benchmark.
-        path: a file or a folder, local or any URL that fsspec opens (`hf://`, `memory://`, ...), or a Dataset.
+        path: a file or a folder, local or any URL that fsspec opens (`hf://`, `memory://`, ...); or predictions in
+            Python: a Dataset, streaming or not, a DatasetDict, a list of dictionaries with the fields of a line of JSON
+            Lines, a DataFrame (pandas, Polars), an Arrow table, a dictionary of columns, or a dictionary by name
+            (`{7: [masks]}`; InstanceBench `{"x-0": mask}`). Masks in lists, dictionaries and DataFrames of pandas may
+            be arrays, tensors and images, too.
         format: name of the format, where it is not to be recognised: `jsonl`, `parquet`, `arrow` or `saved` (by
             `save_to_disk`); for PBench also `falcon`, `coco`, `npz`, `png`, for InstanceBench `coco`, `npz`, `png`, for
             PVSG `research`, `davis`, `panoptic`.
@@ -70,9 +74,11 @@ def read_predictions(benchmark: str, path: Predictions, *, format: str | None = 
         ...     _ = file.write('{"id": 7, "masks": [{"size": [2, 3], "counts": [1, 5]}]}')
         >>> read_predictions("pbench", "memory://out.jsonl")[0]["pred_masks"]
         [{'size': [2, 3], 'counts': '15'}]
+        >>> read_predictions("pbench", [{"id": 7, "masks": [{"size": [2, 3], "counts": [1, 5]}]}])["id"][0]
+        7
     """
     module = module_of(benchmark)
-    given = isinstance(path, (Dataset, IterableDataset, DatasetDict, IterableDatasetDict))
+    given = not isinstance(path, (str, os.PathLike))
     shown = f"the {type(path).__name__}" if given else str(path)
     try:
         with Spool(module.FEATURES.arrow_schema) as spool:

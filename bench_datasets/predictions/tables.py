@@ -9,10 +9,11 @@ from typing import Any, Protocol
 import datasets
 import pyarrow as pa
 import pyarrow.parquet as pq
-from datasets import Dataset, DatasetDict, IterableDataset, IterableDatasetDict
+from datasets import Dataset, IterableDataset
 
 from bench_datasets.faults import BenchError
 from bench_datasets.predictions.location import Location
+from bench_datasets.predictions.values import given_rows
 
 ENDINGS = (".parquet", ".arrow", ".feather")
 
@@ -36,12 +37,16 @@ class Tables:
         columns: makes the converter of one table; takes its schema, how messages call it, and the name of its file or
             split. It raises `BenchError` where the columns will not do.
         rows: batches out of Python rows, which is what a streaming `map` gives; takes the rows and the same two names.
+        name_field: the field that a name belongs to, where predictions are a dictionary by name.
+        value_field: the field that a value of such a dictionary belongs to, where it is no dictionary of fields.
         size: how many rows are converted at once.
     """
 
     known: Callable[[Iterable[str]], Sequence[str]]
     columns: Callable[[pa.Schema, str, str], Converter]
     rows: Callable[[Iterable[Mapping[str, Any]], str, str], Iterator[pa.RecordBatch]]
+    name_field: Callable[[Any], str]
+    value_field: str
     size: int = 256
 
     def read(self, location: Location) -> Iterator[pa.RecordBatch]:
@@ -71,15 +76,39 @@ class Tables:
             raise BenchError(f"{location.shown}: expected a folder that save_to_disk wrote, found: {error}") from error
         yield from self.read_dataset(saved, location.shown)
 
-    def read_dataset(
-        self, dataset: Dataset | IterableDataset | DatasetDict | IterableDatasetDict, shown: str = "predictions"
-    ) -> Iterator[pa.RecordBatch]:
-        """Batches out of a Dataset, streaming or not; of a DatasetDict each split in turn."""
-        if isinstance(dataset, dict):
-            for name, part in dataset.items():
-                yield from self._dataset(part, f"{shown}[{name!r}]", str(name))
+    def read_dataset(self, given: Any, shown: str = "predictions") -> Iterator[pa.RecordBatch]:
+        """Batches out of predictions that are handed over in Python.
+
+        Args:
+            given: what `values.given_rows` takes; a DatasetDict of several splits, which are read in turn; or a
+                dictionary by name, `{7: [masks]}` or `{7: {"masks": [masks], "scores": [0.9]}}`.
+            shown: how messages call it.
+
+        Raises:
+            BenchError: it is none of these, or empty.
+        """
+        if isinstance(given, Mapping):
+            if given and all(isinstance(part, (Dataset, IterableDataset)) for part in given.values()):
+                for name, part in given.items():
+                    yield from self._dataset(part, f"{shown}[{str(name)!r}]", str(name))
+                return
+            if not self.known(map(str, given)):
+                given = [self._named(name, item, shown) for name, item in given.items()]
+        rows = given_rows(given, shown)
+        if not isinstance(rows, list):
+            yield from self._dataset(rows, shown, str(rows.split or ""))
+        elif rows:
+            yield from self.rows(rows, shown, "")
         else:
-            yield from self._dataset(dataset, shown, str(dataset.split or ""))
+            raise BenchError(f"{shown}: expected at least one prediction, found none")
+
+    def _named(self, name: Any, item: Any, shown: str) -> Mapping[str, Any]:
+        """The record of one entry of a dictionary by name."""
+        field = self.name_field(name)
+        record = item if isinstance(item, Mapping) and "counts" not in item else {self.value_field: item}
+        if record.get(field) is not None and str(record[field]) != str(name):
+            raise BenchError(f"{shown}[{name!r}]: expected the {field} {name!r} in it, or none, found {record[field]!r}")
+        return {**record, field: name}
 
     def _dataset(self, dataset: Dataset | IterableDataset, shown: str, name: str) -> Iterator[pa.RecordBatch]:
         if dataset.features is None:  # rows of a streaming `map`: types are whatever the function gave

@@ -96,7 +96,8 @@ def test_dense_arrays_as_lists_are_called_so() -> None:
             parse_mask(value)
     with pytest.raises(MaskError, match="looks like a dense array"):
         parse_mask(dense.tolist(), height=5, width=7)
-    with pytest.raises(MaskError, match=r"\(height, width\), found one of \(1, 5, 7\)"):
-        parse_mask(dense[None])
+    assert parse_mask(dense[None]) == encode_dense(dense)
+    with pytest.raises(MaskError, match=r"\(height, width\), found one of shape \(2, 5, 7\)"):
+        parse_mask(np.stack([dense, dense]))
     masks, wrong = parse_masks([[[0, 0, 1, 0, 1, 1]], [[0, 0, 4, 0, 4, 4], [1, 0, 0, 1, 1, 1]]], height=5, width=7)
     assert (len(masks), wrong) == (2, {})

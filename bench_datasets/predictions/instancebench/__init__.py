@@ -14,7 +14,7 @@ from bench_datasets.predictions.instancebench.rows import CONDITIONS, FEATURES, 
 from bench_datasets.predictions.location import Location
 from bench_datasets.predictions.tables import Tables
 
-_TABLES = Tables(Columns.known, Columns, jsonl.from_rows, 1024)
+_TABLES = Tables(Columns.known, Columns, jsonl.from_rows, lambda _: "expression_id", "mask", 1024)
 
 READERS: dict[str, Callable[[Location], Iterator[pa.RecordBatch]]] = {
     "jsonl": jsonl.read,

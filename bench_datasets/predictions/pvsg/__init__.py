@@ -15,7 +15,7 @@ from bench_datasets.predictions.pvsg.pairing import pair_videos
 from bench_datasets.predictions.pvsg.rows import FEATURES
 from bench_datasets.predictions.tables import Tables
 
-_TABLES = Tables(Columns.known, Columns, jsonl.from_rows, 1)
+_TABLES = Tables(Columns.known, Columns, jsonl.from_rows, lambda _: "video_id", "tubes", 1)
 
 READERS: dict[str, Callable[[Location], Iterator[pa.RecordBatch]]] = {
     "jsonl": jsonl.read,
