@@ -14,7 +14,7 @@ from bench_datasets.builders import register_all
 if TYPE_CHECKING:
     from bench_datasets.engines import merge
     from bench_datasets.faults import BenchError, FaultError
-    from bench_datasets.metrics.answering import answer_features
+    from bench_datasets.metrics.answering import answer_features, predictor
     from bench_datasets.metrics.comparing import Comparison, compare
     from bench_datasets.metrics.evaluating import metric_path
     from bench_datasets.metrics.explaining import explain
@@ -40,6 +40,7 @@ _HOMES = {
     "map_score": "bench_datasets.metrics.scoring",
     "merge": "bench_datasets.engines",
     "metric_path": "bench_datasets.metrics.evaluating",
+    "predictor": "bench_datasets.metrics.answering",
     "read_predictions": "bench_datasets.predictions",
     "read_scores": "bench_datasets.metrics.files",
     "score": "bench_datasets.metrics.scoring",
@@ -63,6 +64,7 @@ __all__ = [
     "map_score",
     "merge",
     "metric_path",
+    "predictor",
     "read_predictions",
     "read_scores",
     "score",
@@ -85,4 +87,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted([*__all__, "__version__"])

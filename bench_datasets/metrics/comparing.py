@@ -144,9 +144,9 @@ def compare(
     *,
     names: Sequence[str] | None = None,
     benchmark: str | None = None,
-    by: Sequence[str] = (),
+    by: str | Sequence[str] = (),
     every: bool | None = None,
-    k: Sequence[int] | None = None,
+    k: int | Sequence[int] | None = None,
     draws: int = 10_000,
     permutations: int = 10_000,
     seed: int = 0,
@@ -171,6 +171,8 @@ def compare(
     Example:
         >>> print(compare({"A": "runs/a", "B": "runs/b"}))          # doctest: +SKIP
     """
+    by = (by,) if isinstance(by, str) else by
+    k = (k,) if isinstance(k, int) else k
     tables = tables_of(scores, names)
     if len(tables) < 2:
         raise BenchError(f"compare: expected two runs or more, got {len(tables)}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import ModuleType
@@ -10,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from datasets import Dataset
+from datasets import Dataset, IterableDataset
 from PIL import Image
 
 from bench_datasets.benchmarks import get_benchmark
@@ -20,6 +21,7 @@ from bench_datasets.metrics.masklists import read_mask_lists
 from bench_datasets.metrics.options import ScoreOptions
 from bench_datasets.metrics.picture import Seen, overlay
 from bench_datasets.metrics.units import Units
+from bench_datasets.predictions import read_predictions
 
 
 @dataclass(frozen=True)
@@ -42,10 +44,10 @@ def explain(benchmark: str, row: Mapping[str, Any], prediction: Any, protocol: s
     Args:
         benchmark: its name.
         row: a truth row, with or without its image.
-        prediction: what `read_predictions` gave, of which the row's own prediction is taken; or that alone: a row of
-            it, or PBench's list of predicted masks, or PVSG's `{"tubes": ..., "triplets": ...}`. InstanceBench takes
-            a prediction an expression: rows of `read_predictions` of one run, a mapping from each `expression_id` to
-            its mask or row, or masks aligned with the row's expressions.
+        prediction: anything that `read_predictions` takes or gives, of which the row's own prediction is taken; or
+            that alone: a row of it, or PBench's list of predicted masks, or PVSG's `{"tubes": ..., "triplets": ...}`.
+            InstanceBench takes one prediction per expression: rows of `read_predictions` of one run, a mapping from
+            each `expression_id` to its mask or row, or masks aligned with the row's expressions.
         protocol: a protocol's name; the benchmark's default for `None`.
 
     Raises:
@@ -63,11 +65,31 @@ def explain(benchmark: str, row: Mapping[str, Any], prediction: Any, protocol: s
         >>> print(explain("instancebench", truth[0], {"x-0": mask, "x-1": None}))            # doctest: +SKIP
     """
     metric = get_benchmark(benchmark).metric_module()
+    prediction = _own(benchmark, row, prediction)
     _refuse_others(row, prediction)
     if not hasattr(metric, "explain"):
         return _numbers(metric, row, prediction, protocol)
     result: Explanation = metric.explain(row, prediction, protocol)
     return result
+
+
+def _own(benchmark: str, row: Mapping[str, Any], prediction: Any) -> Any:
+    """A prediction as the metrics take it: predictions that are still to be read are read, one of several by name."""
+    names = ("key", "id", "video_id")
+    several = isinstance(prediction, (list, tuple)) and any(
+        isinstance(p, Mapping) and {*names} & {*p} for p in prediction
+    )
+    if isinstance(prediction, Mapping):
+        splits = any(isinstance(part, (Dataset, IterableDataset)) for part in prediction.values())
+        named = [row[name] for name in names if row.get(name) is not None and row[name] in prediction]
+        if named and not splits:
+            return prediction[named[0]]
+        several = splits
+    elif isinstance(prediction, (str, os.PathLike, IterableDataset)) or hasattr(prediction, "__arrow_c_stream__"):
+        several = True  # a path, a DataFrame, an Arrow table
+    elif isinstance(prediction, Dataset):
+        several = "pred_faults" not in prediction.column_names
+    return read_predictions(benchmark, prediction) if several else prediction
 
 
 def picked(row: Mapping[str, Any], prediction: Any, pair_units: Callable[..., Units], protocol: str) -> Any:

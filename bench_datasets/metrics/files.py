@@ -11,9 +11,12 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from datasets import Dataset
+from datasets import Dataset, DatasetInfo, IterableDataset
 
+from bench_datasets.benchmarks import get_benchmark
 from bench_datasets.faults import BenchError
+from bench_datasets.metrics.planning import table_features
+from bench_datasets.metrics.summarizing import read_table
 from bench_datasets.results import Result
 
 SCORES = "scores.parquet"
@@ -43,13 +46,14 @@ def write_scores(scores: Dataset, path: str | os.PathLike[str]) -> Path:
     return target
 
 
-def write_run(scores: Dataset, result: Result, folder: str | os.PathLike[str]) -> tuple[Path, Path]:
+def write_run(scores: Dataset | IterableDataset, result: Result, folder: str | os.PathLike[str]) -> tuple[Path, Path]:
     """Write a run's `scores.parquet` and `result.json`; both are there in full before either takes its place.
 
     The folder is what `compare`, `report`, `leaderboard` and `publish results` take, as one of `score --out` is.
 
     Args:
-        scores: what `score` or `map_score` gave; streams have no end to be written, so make a Dataset of one first.
+        scores: what `score` or `map_score` gave. A streaming score table of `Dataset.map(scorer(...))` is read here
+            once more, which runs the model behind it again; `map_score` reads it once and gives a Dataset.
         result: what `summarize` made of it.
         folder: is made where it is absent; other files in it are left alone.
 
@@ -63,11 +67,14 @@ def write_run(scores: Dataset, result: Result, folder: str | os.PathLike[str]) -
     Example:
         >>> write_run(scores, summarize("pbench", scores), "run")                            # doctest: +SKIP
     """
+    if not isinstance(result, Result):
+        raise BenchError(f"write_run: expected the Result of summarize, got {type(result).__name__}")
+    if isinstance(scores, IterableDataset):
+        table = read_table(scores, get_benchmark(result.benchmark).metric_module())
+        features = table_features(result.benchmark, boundary=bool(result.settings.get("boundary")))
+        scores = Dataset(table.cast(features.arrow_schema), info=DatasetInfo(features=features))
     if not isinstance(scores, Dataset):
-        raise BenchError(
-            f"write_run: expected the score table as a Dataset, got {type(scores).__name__}; a stream is made one by"
-            " Dataset.from_list(list(scores), features=bd.score_features(BENCHMARK))"
-        )
+        raise BenchError(f"write_run: expected the score table of score or map_score, got {type(scores).__name__}")
     place = Path(folder)
     place.mkdir(parents=True, exist_ok=True)
     files = place / SCORES, place / RESULT

@@ -28,6 +28,7 @@ from bench_datasets.metrics.units import Units, blame
 from bench_datasets.metrics.verifying import Readings, verify
 from bench_datasets.predictions import read_predictions
 from bench_datasets.predictions.store import Spool
+from bench_datasets.predictions.values import read_truth
 
 EXAMPLES = 5
 """Keys that are named with each fault."""
@@ -125,15 +126,24 @@ class Plan:
 
 def make_plan(
     benchmark: str,
-    truth: Dataset | IterableDataset,
-    predictions: Dataset,
+    truth: Any,
+    predictions: Any,
     protocol: str | None = None,
     *,
     whole: bool = True,
     num_proc: int | None = None,
     **choices: Any,
 ) -> Plan:
-    """Pair and validate everything, on several processes where asked to; see `scoring.score`.
+    """Pair and validate everything, on several processes where asked to.
+
+    Args:
+        benchmark: its name.
+        truth: in any form of `read_truth`.
+        predictions: in any form of `read_predictions`.
+        protocol: a protocol's name; the benchmark's default for `None`.
+        whole: see `scoring.score`.
+        num_proc: processes.
+        **choices: fields of `ScoreOptions`.
 
     Raises:
         FaultError: a prediction has a fault and `on_fault` is `stop`.
@@ -141,6 +151,7 @@ def make_plan(
     """
     metric = get_benchmark(benchmark).metric_module()
     chosen = metric.get_protocol(protocol)
+    truth = read_truth(benchmark, truth)
     if choices.get("level") is None and str(truth.split) in PBENCH_LEVELS:
         choices["level"] = str(truth.split)
     options = ScoreOptions(chosen.name, **choices)
@@ -148,7 +159,7 @@ def make_plan(
     if options.oracle is not None and benchmark != "pvsg":
         raise BenchError(f"oracle: {benchmark} has no tubes and relations; leave it out")
     source = provenance(truth) or _published(truth)
-    if "pred_faults" not in predictions.column_names:  # a Dataset of one's own, with the columns that matter alone
+    if not isinstance(predictions, Dataset) or "pred_faults" not in predictions.column_names:
         predictions = read_predictions(benchmark, predictions)
     labels = _labels(truth, metric)
     if not len(labels):

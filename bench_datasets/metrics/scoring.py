@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections.abc import Iterator, Mapping
+from itertools import islice
 from types import ModuleType
 from typing import Any
 
 import pyarrow as pa
-from datasets import Dataset, Features, IterableDataset
+from datasets import Dataset, DatasetInfo, Features, IterableDataset, load_from_disk
+from datasets.utils import tqdm
 
 from bench_datasets import __version__
 from bench_datasets.benchmarks import PBENCH_LEVELS, get_benchmark
 from bench_datasets.faults import BenchError
-from bench_datasets.masks import using_engine
+from bench_datasets.masks import MaskError, plain, using_engine
 from bench_datasets.metrics.lots import BATCH_ROWS
 from bench_datasets.metrics.options import ScoreOptions
 from bench_datasets.metrics.planning import make_plan, table_features
+from bench_datasets.predictions.values import Rows, given_rows
 
 
 class Scorer:
@@ -100,7 +104,7 @@ def score_features(benchmark: str, protocol: str | None = None, *, boundary: boo
 
 
 def map_score(
-    dataset: Dataset | IterableDataset,
+    dataset: Any,
     benchmark: str,
     protocol: str | None = None,
     *,
@@ -111,37 +115,109 @@ def map_score(
     num_proc: int | None = None,
     engine: str | None = None,
     threads: int = 1,
-) -> Dataset | IterableDataset:
-    """Score rows that bear truth and predictions, streaming or not.
+) -> Dataset:
+    """Score rows that hold ground truth and predictions.
 
-    Writes the line `dataset.map(scorer(...), batched=True, remove_columns=..., features=...)`; the level of rows
-    without a `level` column is taken from the dataset's split where it is named like one.
+    A Dataset is scored by `dataset.map(scorer(...), batched=True, remove_columns=..., features=...)`. A streaming
+    Dataset, such as `truth.map(model)` with `streaming=True`, is read once from its begin to its end, so that the model
+    runs once per row; the score table comes back whole. (A stream is computed each time it is read: for a lazy one,
+    write the line above.)
+
+    Args:
+        dataset: the rows: a Dataset, streaming or not; a DatasetDict of one split; a list of dictionaries; a DataFrame
+            or an Arrow table; a dictionary of columns; or the path of a Parquet file or of a folder that
+            `save_to_disk` wrote. Masks in lists of dictionaries, and in streams, may be arrays, tensors and images.
+        benchmark: its name.
+        protocol: a protocol's name; the benchmark's default for `None`.
+        missing: `error`, or `empty` to count a row without prediction as a prediction without masks.
+        on_fault: `stop`, or `skip-and-report` to leave a faulty row out and count it.
+        level: PBench: the level of rows without a `level` column; by default the split, where it is named like one.
+        boundary: whether to compare outlines too (boundary IoU, boundary F), in further columns.
+        num_proc: processes; 1 for `None`. For a Dataset alone.
+        engine: what computes with the masks, `numba` or `pycocotools`; the fastest there is for `None`. The numbers
+            are the same.
+        threads: how many the numba engine may use in each process.
+
+    Returns:
+        One score row per row, in the order of the rows.
 
     Raises:
-        BenchError: as `scorer`, and what the rows are found to lack.
+        FaultError: a row has a fault and `on_fault` is `stop`.
+        BenchError: a choice is wrong, or the rows lack a column.
+
+    Example:
+        >>> row = {"id": 7, "level": "level_0", "masks": [np.ones((2, 3), bool)], "pred_masks": [np.ones((2, 3), bool)]}
+        >>> map_score([row], "pbench")["key"][0]
+        'level_0/7'
     """
-    if level is None and str(dataset.split) in PBENCH_LEVELS:
-        level = str(dataset.split)
+    rows = _joined_rows(dataset)
+    if level is None and not isinstance(rows, list) and str(rows.split) in PBENCH_LEVELS:
+        level = str(rows.split)
     function = scorer(
         benchmark, protocol, missing=missing, on_fault=on_fault, level=level, boundary=boundary, engine=engine,
         threads=threads,
     )  # fmt: skip
-    columns = dataset.column_names or list(next(iter(dataset), ()))  # a stream may not know them before its rows
     features = score_features(benchmark, protocol, boundary=boundary)
-    if isinstance(dataset, IterableDataset):
-        if num_proc is not None:
-            raise BenchError("num_proc: a streaming dataset is scored in one process; leave it out")
-        return dataset.map(function, batched=True, batch_size=BATCH_ROWS, remove_columns=columns, features=features)
-    arrow = dataset.with_format("arrow")
-    return arrow.map(
-        function, batched=True, batch_size=BATCH_ROWS, remove_columns=columns, features=features, num_proc=num_proc
-    ).with_format(None)
+    if isinstance(rows, Dataset) and len(rows):
+        arrow = rows.with_format("arrow")
+        return arrow.map(
+            function, batched=True, batch_size=BATCH_ROWS, remove_columns=rows.column_names, features=features,
+            num_proc=num_proc,
+        ).with_format(None)  # fmt: skip
+    if num_proc is not None:
+        raise BenchError("num_proc: only a Dataset that is not streaming is scored in several processes; leave it out")
+    schema = features.arrow_schema.remove_metadata()
+    tables = [schema.empty_table()]
+    with tqdm(desc="Scoring", unit=" rows", disable=None) as progress:
+        for batch in _batches(rows, _metric(benchmark)):
+            columns = {
+                name: [row.get(name) for row in batch] for name in dict.fromkeys(n for row in batch for n in row)
+            }
+            with using_engine(engine, threads):
+                tables.append(_metric(benchmark).score_table(columns, function.options).cast(schema))
+            progress.update(len(batch))
+    return Dataset(pa.concat_tables(tables), info=DatasetInfo(features=features))
+
+
+def _joined_rows(dataset: Any) -> Rows:
+    """The rows that `map_score` was given."""
+    if not isinstance(dataset, (str, os.PathLike)):
+        return given_rows(dataset, "dataset")
+    path = os.fspath(dataset)
+    try:
+        return given_rows(Dataset.from_parquet(path) if os.path.isfile(path) else load_from_disk(path), "dataset")
+    except BenchError:
+        raise
+    except Exception as error:  # whatever a broken file or folder raises
+        expected = "expected rows of ground truth and predictions in a Parquet file, or in a folder of save_to_disk"
+        raise BenchError(
+            f"{path}: {expected}, found something else ({type(error).__name__}: {error}); to score predictions alone"
+            " use bd.score(benchmark, truth, predictions)"
+        ) from error
+
+
+def _batches(rows: Rows, metric: ModuleType) -> Iterator[list[Mapping[str, Any]]]:
+    """Rows of a list or a stream as plain values, a few at a time; what is no mask stays for the scoring to refuse."""
+    if isinstance(rows, IterableDataset) and rows.column_names:
+        wanted = {*metric.LABEL_COLUMNS, *metric.ANSWER_COLUMNS, *getattr(metric, "ANSWER_FEATURES", ())}
+        rows = rows.select_columns([name for name in rows.column_names if name in wanted])
+    each = iter(rows)
+    while batch := list(islice(each, BATCH_ROWS)):
+        yield [_plain(row) for row in batch]
+
+
+def _plain(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    try:
+        found: Mapping[str, Any] = plain(row, height=row.get("height"), width=row.get("width"))
+    except MaskError:
+        return row
+    return found
 
 
 def score(
     benchmark: str,
-    truth: Dataset | IterableDataset,
-    predictions: Dataset,
+    truth: Any,
+    predictions: Any,
     protocol: str | None = None,
     *,
     missing: str = "error",
@@ -161,8 +237,10 @@ def score(
 
     Args:
         benchmark: its name.
-        truth: rows as the builder gives them, or the source's own.
-        predictions: what `read_predictions` gives, or a Dataset of one's own, which is read as that reads it.
+        truth: rows as `load_dataset(benchmark)` gives them, or the source's own: a Dataset, streaming or not; a
+            DatasetDict of one split; a list of dictionaries, a DataFrame, an Arrow table or a dictionary of columns;
+            the path or URL of a folder or file (its split `test`); or `sample` for the built-in rows.
+        predictions: what `read_predictions` gives, or anything that it takes: a path, a list of dictionaries, ...
         protocol: a protocol's name; the benchmark's default for `None`.
         missing: `error`, or `empty` to count a row without prediction as an answer without masks.
         on_fault: `stop`, or `skip-and-report` to leave a faulty row out and count it.
@@ -176,11 +254,17 @@ def score(
         oracle: PVSG: `tubes` or `relations`, whose truth takes the predictions' place.
 
     Returns:
-        One score row a truth row, sorted by key, with the provenance in the schema's metadata.
+        One score row per row of the ground truth, sorted by key, with the provenance in the schema's metadata.
 
     Raises:
         FaultError: a row has a fault and `on_fault` is `stop`.
         BenchError: a choice or a column is wrong.
+
+    Example:
+        >>> scores = score("pbench", "sample", "predictions.jsonl")                          # doctest: +SKIP
+        >>> truth = [{"id": 7, "level": "level_0", "masks": [np.ones((2, 3), bool)]}]
+        >>> score("pbench", truth, [{"id": 7, "masks": [np.ones((2, 3), bool)]}])["key"][0]
+        'level_0/7'
     """
     plan = make_plan(
         benchmark, truth, predictions, protocol, missing=missing, on_fault=on_fault, level=level, boundary=boundary,

@@ -34,9 +34,9 @@ def summarize(
     benchmark: str,
     scores: Dataset | IterableDataset | pa.Table,
     *,
-    k: Sequence[int] = DEFAULT_K,
-    thresholds: Sequence[float] | None = None,
-    by: Sequence[str] = (),
+    k: int | Sequence[int] = DEFAULT_K,
+    thresholds: float | Sequence[float] | None = None,
+    by: str | Sequence[str] = (),
     draws: int = 10_000,
     seed: int = 0,
     provenance: Mapping[str, Any] | None = None,
@@ -46,10 +46,10 @@ def summarize(
     Args:
         benchmark: its name.
         scores: what `score`, `map_score` or `Dataset.map(scorer(...))` gave; streaming or not.
-        k: PVSG: ranks up to which triplets count; from 1.
-        thresholds: IoU thresholds: of PBench's row score and of PVSG's recall in place of the protocol's (the result
-            is then comparable to nothing published), of further InstanceBench numbers.
-        by: further columns of the score table to slice by.
+        k: PVSG: ranks up to which triplets count, one or several; from 1.
+        thresholds: one IoU threshold or several: of PBench's row score and of PVSG's recall in place of the protocol's
+            (the result is then comparable to nothing published), of further InstanceBench numbers.
+        by: a further column of the score table to slice by, or several.
         draws: bootstrap draws; 0 for no intervals.
         seed: of the draws.
         provenance: where the scores came from, for tables that lost it (through `Dataset.map` or Parquet).
@@ -66,6 +66,9 @@ def summarize(
         >>> result.metrics["macro_f1/level_0"].value                                         # doctest: +SKIP
         0.26666666666666666
     """
+    k = (k,) if isinstance(k, int) else k
+    thresholds = (thresholds,) if isinstance(thresholds, (int, float)) else thresholds
+    by = (by,) if isinstance(by, str) else by
     entry, metric = get_benchmark(benchmark), get_benchmark(benchmark).metric_module()
     if draws < 0:
         raise BenchError(f"draws: expected 0 or more, got {draws}")

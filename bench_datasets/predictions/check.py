@@ -7,13 +7,13 @@ import json
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from bench_datasets.faults import FAULTS, Fault
+from datasets import Dataset
+
+from bench_datasets.faults import FAULTS, BenchError, Fault
 
 if TYPE_CHECKING:
-    from datasets import Dataset
-
     from bench_datasets.predictions.read import Predictions
 
 EXAMPLES = 5
@@ -138,14 +138,14 @@ class Collector:
         )
 
 
-def check(benchmark: str, predictions: Predictions, truth: Dataset | None = None) -> CheckReport:
+def check(benchmark: str, predictions: Predictions, truth: Any = None) -> CheckReport:
     """Everything that is wrong with predictions, and what is merely odd.
 
     Args:
         benchmark: name of the benchmark.
-        predictions: a path or URL in any supported format, or a Dataset.
-        truth: the rows they are for, as `load_dataset(benchmark)` gives them (for PBench also one split as the hub
-            holds it); without it nothing is said about unknown, missing and resized rows.
+        predictions: anything that `read_predictions` takes.
+        truth: the rows they are for, in any form that `score` takes, streams aside; without it nothing is said about
+            unknown, missing and resized rows.
 
     Returns:
         The report: errors and warnings by code, each with its count and the first few rows.
@@ -154,7 +154,12 @@ def check(benchmark: str, predictions: Predictions, truth: Dataset | None = None
         BenchError: the predictions cannot be read at all; see `read_predictions`.
     """
     from bench_datasets.predictions.read import module_of
+    from bench_datasets.predictions.values import read_truth
 
+    if truth is not None:
+        truth = read_truth(benchmark, truth)
+        if not isinstance(truth, Dataset):
+            raise BenchError(f"truth: expected a Dataset, found {type(truth).__name__}; load it without streaming")
     report: CheckReport = module_of(benchmark).check(predictions, truth)
     return replace(report, benchmark=benchmark)
 

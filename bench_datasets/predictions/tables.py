@@ -107,7 +107,8 @@ class Tables:
         field = self.name_field(name)
         record = item if isinstance(item, Mapping) and "counts" not in item else {self.value_field: item}
         if record.get(field) is not None and str(record[field]) != str(name):
-            raise BenchError(f"{shown}[{name!r}]: expected the {field} {name!r} in it, or none, found {record[field]!r}")
+            found = f"found {record[field]!r}; the two must agree"
+            raise BenchError(f"{shown}[{name!r}]: expected {field} {name!r} in its prediction, or none, {found}")
         return {**record, field: name}
 
     def _dataset(self, dataset: Dataset | IterableDataset, shown: str, name: str) -> Iterator[pa.RecordBatch]:

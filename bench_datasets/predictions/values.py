@@ -1,4 +1,4 @@
-"""Rows that are handed over in Python: lists of dictionaries, dictionaries, DataFrames, Arrow tables, splits of Datasets."""
+"""Rows that are handed over in Python: lists of dictionaries, DataFrames, Arrow tables, dictionaries of columns."""
 
 from __future__ import annotations
 

@@ -51,8 +51,11 @@ def test_what_is_refused(tmp_path: Path) -> None:
     truth = open_truth("pbench", "sample")
     with pytest.raises(bd.BenchError, match="knows pred_masks, pred_scores, pred_centers, pred_sizes, got 'scores'"):
         bd.answer_features("pbench", truth.features, "scores")
-    with pytest.raises(bd.BenchError, match="expected the score table as a Dataset, got IterableDataset"):
-        bd.write_run(truth.to_iterable_dataset(), None, tmp_path)  # type: ignore[arg-type]
+    for features in (None, 5, [truth.features]):
+        with pytest.raises(bd.BenchError, match=r"expected the ground truth's features \(truth.features\), found"):
+            bd.answer_features("pbench", features)
+    with pytest.raises(bd.BenchError, match="expected the Result of summarize, got NoneType"):
+        bd.write_run(truth, None, tmp_path)  # type: ignore[arg-type]
 
 
 def test_dense_arrays_out_of_map() -> None:
