@@ -73,7 +73,7 @@ FAULTS: dict[str, FaultKind] = {
         unreadable_mask="a file of masks that cannot be read, or whose values are no mask (probabilities, a photo)",
         size_mismatch="a mask of another size than the row's, where the protocol does not resize",
         unknown_row="a prediction for a row that the truth does not hold",
-        duplicate_prediction="two predictions for one row",
+        duplicate_prediction="two predictions for one row, or two of its parts with one id",
         missing_prediction="a row without a prediction",
         bad_score="a score that is no finite number, or not one score a mask",
         bad_box="a box that is not four finite numbers, or has a negative side",
@@ -83,6 +83,11 @@ FAULTS: dict[str, FaultKind] = {
         "predictions",
         "noted",
         polygon_part_dropped="a polygon of fewer than three points among others of one mask; it is left out",
+    ),
+    **_kinds(
+        "pvsg predictions",
+        "stop",
+        bad_span="a span that is not [first, last] in whole frames with 0 <= first <= last",
     ),
     **_kinds(
         "instancebench truth",
@@ -119,6 +124,9 @@ FAULTS: dict[str, FaultKind] = {
         unknown_category="a tube or triplet of a category that the benchmark lacks",
         unknown_tube="a triplet that names a tube that is not there",
         tube_without_masks="a tube without a mask",
+        self_triplet="a triplet of a tube with itself, in a video whose truth has no relation of an object with itself",
+        repeated_triplet="a triplet with the tubes, predicate and spans of an earlier one; it takes a rank too",
+        missing_frames="frames with ground-truth masks in which the prediction has no mask, or no image file",
     ),
     **_kinds(
         "pbench predictions",
@@ -139,6 +147,7 @@ FAULTS: dict[str, FaultKind] = {
     ),
 }
 """Every fault code, with where it is found and what it does by default."""
+
 
 
 def shorten(value: object, limit: int = SHOWN) -> str:

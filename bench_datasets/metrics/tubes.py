@@ -182,6 +182,8 @@ class TubeLists:
             row = int(np.searchsorted(self.rows, tube, side="right")) - 1
             result.setdefault(row, []).append(f"tube {tube - int(self.rows[row])}: {self.broken[tube]}")
         found = {**self.masks.problems(), **self.wrong}
+        for i in np.flatnonzero((self.frames < 0) | (self.frames > MAX_FRAME)).tolist():
+            found.setdefault(i, f"frame: expected an integer from 0 to {MAX_FRAME}, found {self.frames[i]}")
         for i in sorted(found):
             tube = int(np.searchsorted(self.tubes, i, side="right")) - 1
             row = int(np.searchsorted(self.rows, tube, side="right")) - 1

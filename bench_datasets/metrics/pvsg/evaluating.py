@@ -9,7 +9,7 @@ from typing import Any
 from datasets import Features, List, Value
 
 from bench_datasets.builders.pvsg_vocabulary import CATEGORIES, PREDICATES
-from bench_datasets.faults import BenchError, FaultError
+from bench_datasets.faults import BenchError, FaultError, shorten
 from bench_datasets.masks import MASK_FEATURE
 from bench_datasets.metrics.options import ScoreOptions
 from bench_datasets.metrics.pvsg.columns import features
@@ -169,7 +169,12 @@ def _relation(item: Any, who: str, what: str) -> dict[str, Any]:
     needed = ("subject_id", "object_id", "predicate", "spans")
     if not isinstance(item, Mapping) or not set(needed) <= set(item):
         raise BenchError(f"{who}: {what}: expected {', '.join(needed)}, found {_show(item)}")
-    spans = [[_integer(v, who, f"{what}, spans") for v in _rows(span, who, f"{what}, spans")] for span in item["spans"]]
+    spans = []
+    for span in _rows([] if item["spans"] is None else item["spans"], who, f"{what}, spans"):
+        if not is_list(span) or len(span) != 2 or not all(_is_whole(value) for value in span):
+            text = f"{what}, spans: expected [first, last] in whole frames, found {shorten(span)}"
+            raise FaultError("bad_span", who, text) if "predictions" in what else BenchError(f"{who}: {text}")
+        spans.append([int(value) for value in span])
     return {
         "subject_id": str(item["subject_id"]),
         "object_id": str(item["object_id"]),
@@ -178,8 +183,12 @@ def _relation(item: Any, who: str, what: str) -> dict[str, Any]:
     }
 
 
+def _is_whole(value: Any) -> bool:
+    return not isinstance(value, bool) and hasattr(value, "__index__") and -(2**63) <= int(value) < 2**63
+
+
 def _integer(value: Any, who: str, what: str) -> int:
-    if isinstance(value, bool) or not hasattr(value, "__index__") or not -(2**63) <= int(value) < 2**63:
+    if not _is_whole(value):
         raise BenchError(f"{who}: {what}: expected a whole number, found {value!r:.40}")
     return int(value)
 

@@ -28,6 +28,9 @@ def explain(row: Mapping[str, Any], prediction: Any, protocol: str | None = None
         row: a truth row.
         prediction: what `read_predictions` gave, a row of it, or `{"tubes": ..., "triplets": ...}`.
         protocol: a protocol's name; the default for `None`.
+
+    Returns:
+        Text and picture count ranks from 1, as K does; the ranks in `facts` count from 0, as the score table's do.
     """
     chosen = get_protocol(protocol)
     given = dict(picked(row, prediction, pair_units, chosen.name) or {})
@@ -66,7 +69,7 @@ def explain(row: Mapping[str, Any], prediction: Any, protocol: str | None = None
         best_rank = item["best_rank"]
         spans = [] if best_rank is None else [[a, b - 1] for a, b in found.spans.ranges(best_rank)]
         hit = item["hit_rank"][f"{low:g}"] is not None
-        note = f"#{best_rank} {item['overlap']:.2f}" if best_rank is not None else "no triplet"
+        note = f"#{best_rank + 1} {item['overlap']:.2f}" if best_rank is not None else "no triplet"
         bars.append(Bar(_sentence(item), item["spans"], spans, hit, note))
     return Explanation(read.key, _words(facts, found), draw(bars, truth.frames), facts)
 
@@ -97,9 +100,9 @@ def _words(facts: Mapping[str, Any], found: Prediction) -> str:
         if item["best_rank"] is None:
             what = "no triplet of its classes and predicate overlaps it"
         else:
-            what = f"best triplet: rank {item['best_rank']} (score {found.scores[item['best_rank']]:g})"
+            what = f"best triplet: rank {item['best_rank'] + 1} (score {found.scores[item['best_rank']]:g})"
             what += f", overlap {item['overlap']:.4f}"
-        hit = [f"{t} by rank {rank}" for t, rank in item["hit_rank"].items() if rank is not None]
+        hit = [f"{t} by rank {rank + 1}" for t, rank in item["hit_rank"].items() if rank is not None]
         fate = f"hit at {', at '.join(hit)}" if hit else f"not hit; tubes alone reach {item['timeless']:.4f}"
         lines.append(f"    {what}; {fate}")
     return "\n".join(lines)

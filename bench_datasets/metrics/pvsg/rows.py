@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from bench_datasets.builders.pvsg_vocabulary import CATEGORIES, PREDICATES, THINGS
 from bench_datasets.faults import BenchError
 from bench_datasets.metrics.pvsg.spans import Spans
-from bench_datasets.metrics.tubes import TubeLists, Tubes, read_tube_lists
+from bench_datasets.metrics.tubes import MAX_FRAME, TubeLists, Tubes, read_tube_lists
+from bench_datasets.predictions.pvsg.noted import missing_frames, odd_triplets
 
 LABEL_COLUMNS = (
     "key", "source", "height", "width", "fps", "num_frames", "frames_present", "objects", "tubes", "relations",
@@ -238,11 +239,14 @@ def read_prediction(row: Row) -> tuple[Prediction, list[tuple[str, str]], list[t
         if name in ids:
             wrong.append(("duplicate_prediction", f"tubes {ids[name]} and {i} both bear the id {name!r}"))
         ids.setdefault(name, i)
-    named = row.predicted.fields["category"]
-    categories = np.array([_code(name, _CATEGORY, len(CATEGORIES)) for name in named], np.int64)
+    words = row.predicted.fields["category"]
+    categories = np.array([_code(name, _CATEGORY, len(CATEGORIES)) for name in words], np.int64)
     for i in np.flatnonzero(categories < 0).tolist():
-        noted.append(("unknown_category", f"tube {i}: {named[i]!r:.60}"))
+        noted.append(("unknown_category", f"tube {i}: {words[i]!r:.60}"))
     tubes = row.predicted.video(0)
+    absent = missing_frames(row.true.frames, tubes.frames) if len(tubes.frames) else ""
+    if absent:
+        noted.append(("missing_frames", absent))
     sizes = np.bincount(tubes.tubes, minlength=tubes.count) if tubes.count else np.zeros(0, np.int64)
     for i in np.flatnonzero(sizes == 0).tolist():
         noted.append(("tube_without_masks", f"tube {i}"))
@@ -265,8 +269,12 @@ def read_prediction(row: Row) -> tuple[Prediction, list[tuple[str, str]], list[t
         scores.append(float(score) if _is_number(score) else 0.0)
         text = _span_problem(item.get("spans"))
         if text:
-            wrong.append(("malformed_mask", f"triplet {k}: spans: {text}"))
+            wrong.append(("bad_span", f"triplet {k}: spans: {text}"))
         spans.append([] if text or item.get("spans") is None else item["spans"])
+    known = [min(one) >= 0 for one in zip(*ends, predicates, strict=True)]
+    reflexive = any(item["subject_id"] == item["object_id"] for item in row.values["relations"] or [])
+    named = zip(*ends, predicates, spans, strict=True)
+    noted += odd_triplets([one if sound else None for one, sound in zip(named, known, strict=True)], reflexive)
     rank = np.argsort(-np.array(scores, np.float64), kind="stable")
     prediction = Prediction(
         tubes, categories, np.array(ends[0], np.int64)[rank], np.array(ends[1], np.int64)[rank],
@@ -309,8 +317,8 @@ def _span_problem(spans: Any) -> str:
     for span in spans if spans is not None else []:
         if not _is_list(span) or len(span) != 2 or not all(_is_integer(value) for value in span):
             return f"expected [first, last] in frames, found {span!r:.60}"
-        if span[0] > span[1]:
-            return f"expected first <= last, found [{span[0]}, {span[1]}]"
+        if not 0 <= span[0] <= span[1] <= MAX_FRAME:
+            return f"expected 0 <= first <= last <= {MAX_FRAME}, found [{span[0]}, {span[1]}]"
     return ""
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from bench_datasets.builders.pvsg_vocabulary import CATEGORIES, PREDICATES
-from bench_datasets.faults import Fault, FaultError, stops
+from bench_datasets.faults import FAULTS, Fault, FaultError, stops
 from bench_datasets.metrics.hashes import row_hashes
 from bench_datasets.metrics.options import ScoreOptions
 from bench_datasets.metrics.pvsg import panoptic
@@ -57,6 +57,7 @@ def score_table(batch: pa.Table | Mapping[str, Any], options: ScoreOptions) -> p
 def _score_row(row: Row, options: ScoreOptions) -> dict[str, Any]:
     """One video's score row; without its lists where a fault keeps it from being scored."""
     noted = {str(code) for code in row.values["faults"] or []}
+    mended = [code for code in sorted(noted) if code in FAULTS and stops(code)]
     result: dict[str, Any] = {
         "key": row.key, "cluster": row.key, "row_sha256": "", "source": row.values["source"], "skipped": False,
         **{field.name: [] for field in features().arrow_schema if pa.types.is_list(field.type)},
@@ -65,6 +66,7 @@ def _score_row(row: Row, options: ScoreOptions) -> dict[str, Any]:
     if not faults:
         fields, groups = label_fields(row), np.array([0, len(row.true.masks)])
         result["row_sha256"] = row_hashes([fields], row.true.masks, groups)[0]
+    faults += [Fault(code, row.key, f"ground truth: {FAULTS[code].meaning}") for code in mended]
     faults += _prediction_faults(row, options)
     prediction: Prediction | None = None
     if not faults:

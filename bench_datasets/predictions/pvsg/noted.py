@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from bench_datasets.builders.pvsg_vocabulary import PREDICATES, STUFF, THINGS
 
@@ -14,19 +17,22 @@ _CATEGORIES, _PREDICATES = frozenset(CATEGORIES), frozenset(PREDICATES)
 
 
 def noted_faults(
-    tubes: Sequence[tuple[str, str | None, int]], triplets: Iterable[Mapping[str, Any]]
+    tubes: Sequence[tuple[str, str | None, int]], triplets: Sequence[Mapping[str, Any]], reflexive: bool = False
 ) -> Iterator[tuple[str, str]]:
     """Faults that scoring counts and goes on from, as code and text.
 
     Args:
         tubes: id, category and number of masks of each.
         triplets: rows of `pred_triplets`.
+        reflexive: whether the video's ground truth has a relation of an object with itself.
 
     Yields:
-        `unknown_category` and `tube_without_masks` by tube, `unknown_tube` by triplet.
+        `unknown_category` and `tube_without_masks` by tube; `unknown_tube`, `self_triplet` and `repeated_triplet` by
+        triplet.
 
     Example:
-        >>> list(noted_faults([("1", "adlut", 3)], [{"subject_id": "1", "object_id": "2"}]))
+        >>> triplet = {"subject_id": "1", "object_id": "2", "predicate": "on", "spans": [[0, 4]]}
+        >>> list(noted_faults([("1", "adlut", 3)], [triplet]))
         [('unknown_category', "tube 1: 'adlut'"), ('unknown_tube', "triplet 0: object_id '2'")]
     """
     known = {tube_id for tube_id, _, _ in tubes}
@@ -39,6 +45,54 @@ def noted_faults(
         for end in ("subject_id", "object_id"):
             if triplet[end] not in known:
                 yield "unknown_tube", f"triplet {i}: {end} {_show(triplet[end])}"
+    parts = [(one["subject_id"], one["object_id"], one.get("predicate"), one.get("spans") or []) for one in triplets]
+    sound = [one if known >= {one[0], one[1]} and is_predicate(one[2]) else None for one in parts]
+    yield from odd_triplets(sound, reflexive)
+
+
+def odd_triplets(
+    triplets: Iterable[tuple[Hashable, Hashable, Hashable, Iterable[Sequence[int]]] | None], reflexive: bool
+) -> Iterator[tuple[str, str]]:
+    """Find triplets of a tube with itself, and triplets that repeat an earlier one.
+
+    Args:
+        triplets: subject tube, object tube, predicate and spans of each; `None` for one that cannot hit.
+        reflexive: whether the video's ground truth has a relation of an object with itself; such triplets are then
+            expected.
+
+    Example:
+        >>> list(odd_triplets([("1", "2", "on", [[0, 4]]), ("1", "2", "on", [[0, 4]]), ("3", "3", "on", [])], False))
+        [('repeated_triplet', 'triplet 1 repeats triplet 0'), ('self_triplet', 'triplet 2: tube 3 with itself')]
+    """
+    first: dict[Hashable, int] = {}
+    for i, triplet in enumerate(triplets):
+        if triplet is None:
+            continue
+        subject, target, predicate, spans = triplet
+        if subject == target and not reflexive:
+            yield "self_triplet", f"triplet {i}: tube {subject} with itself"
+        same = first.setdefault((subject, target, predicate, *((int(a), int(b)) for a, b in spans)), i)
+        if same < i:
+            yield "repeated_triplet", f"triplet {i} repeats triplet {same}"
+
+
+def missing_frames(masked: NDArray[np.int64], frames: NDArray[np.int64]) -> str:
+    """Describe the frames that have ground-truth masks and no predicted one; empty where there is none.
+
+    Args:
+        masked: `(m,) int64`, frames with a ground-truth mask.
+        frames: `(n,) int64`, frames of the predicted masks.
+
+    Example:
+        >>> missing_frames(np.arange(6), np.array([0, 0, 2]))
+        'no mask in 4 of the 6 frames that have ground-truth masks: 1, 3, 4, ...'
+    """
+    wanted = np.unique(masked)
+    absent = np.setdiff1d(wanted, frames)
+    if not len(absent):
+        return ""
+    named = ", ".join([*map(str, absent[:3].tolist()), *(["..."] * (len(absent) > 3))])
+    return f"no mask in {len(absent)} of the {len(wanted)} frames that have ground-truth masks: {named}"
 
 
 def is_predicate(name: str | None) -> bool:

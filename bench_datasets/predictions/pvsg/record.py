@@ -142,15 +142,15 @@ def read_triplets(value: object, faults: Found) -> list[dict[str, Any]]:
 def _spans(value: object, triplet: int, faults: Found) -> list[list[int]]:
     items = [] if value is None else as_list(load_text(value))
     if items is None:
-        faults.append(("malformed_mask", f"triplet {triplet}: spans: expected a list, found {show(value)}"))
+        faults.append(("bad_span", f"triplet {triplet}: spans: expected a list, found {show(value)}"))
         return []
     spans = []
     for i, item in enumerate(items):
         span = _span(as_list(item))
         if span is None:
-            expected = "expected [first, last], integers with 0 <= first <= last"
+            expected = f"expected [first, last], integers with 0 <= first <= last <= {LAST_FRAME}"
             text = f"triplet {triplet}: span {i}: {expected}, found {show(item)}; it is left out"
-            faults.append(("malformed_mask", text))
+            faults.append(("bad_span", text))
         else:
             spans.append(span)
     return spans

@@ -21,7 +21,7 @@ def test_words_and_picture(mini_truth: Dataset, mini_predictions: Dataset) -> No
     found = bd.explain("pvsg", mini_truth[0], mini_predictions[0])
     assert "hit at overlap 0.5 within K = 20: 6 of 11" in found.text
     assert "adult 2 wearing cloth 9, frames 0-145" in found.text
-    assert "rank 1 (score 0.93), overlap 0.7534; hit at 0.5 by rank 1" in found.text
+    assert "rank 2 (score 0.93), overlap 0.7534; hit at 0.5 by rank 2" in found.text
     assert "100-145" in found.text  # the clipped span
     assert found.facts["relations"][0]["hit_rank"] == {"0.5": 1, "0.1": 1}
     assert found.picture.size[1] > 34 * 11

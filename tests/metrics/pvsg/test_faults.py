@@ -50,8 +50,11 @@ WRONG = {
     "id": ("duplicate_prediction", "tubes", {"tube_id": 1}),
     "score": ("bad_score", "triplets", {"score": float("nan")}),
     "no score": ("bad_score", "triplets", {"score": None}),
-    "reversed span": ("malformed_mask", "triplets", {"spans": [[3, 1]]}),
-    "half a span": ("malformed_mask", "triplets", {"spans": [[3]]}),
+    "reversed span": ("bad_span", "triplets", {"spans": [[3, 1]]}),
+    "half a span": ("bad_span", "triplets", {"spans": [[3]]}),
+    "span from below 0": ("bad_span", "triplets", {"spans": [[-3, 2]]}),
+    "span past all frames": ("bad_span", "triplets", {"spans": [[0, 2**31]]}),
+    "frame below 0": ("malformed_mask", "tubes", {"frames": [-1], "masks": [encode(np.ones((2, 6)))]}),
 }  # fmt: skip
 
 
