@@ -126,6 +126,7 @@ FAULTS: dict[str, FaultKind] = {
         tube_without_masks="a tube without a mask",
         self_triplet="a triplet of a tube with itself, in a video whose truth has no relation of an object with itself",
         repeated_triplet="a triplet with the tubes, predicate and spans of an earlier one; it takes a rank too",
+        unread_file="a file in the prediction's folder that looks like a part of it and is not read",
         missing_frames="frames with ground-truth masks in which the prediction has no mask, or no image file",
     ),
     **_kinds(

@@ -21,7 +21,7 @@ EXPECTED = {
     ),
     "pvsg": (
         f"JSON Lines (.jsonl), {_TABLES}, a folder of <video_id>/quantitive/masks.txt, of <video_id>/<frame>.png with "
-        "tubes.json or panoptic.json, or a save_to_disk folder"
+        "tubes.json or panoptic.json, VIPSeg's pred.json with pan_pred/, or a save_to_disk folder"
     ),
 }
 """What `read_predictions` reads, by benchmark, for messages."""
@@ -68,6 +68,8 @@ def _folder(location: Location, benchmark: str) -> str:
     files = [relative.lower() for relative, _, is_folder in inside if not is_folder]
     ends = {file.rsplit("/", 1)[-1] for file in files}
     videos = [kind for kind, marker in _VIDEOS.items() if marker in ends]
+    if {"pred.json", "pan_pred"} <= names and "panoptic" not in videos:  # VIPSeg's submission
+        videos.append("panoptic")
     if videos and benchmark != "pvsg":
         raise wrong_benchmark(location.shown, benchmark, "pvsg", f"file {_VIDEOS[videos[0]]}")
     kinds = {kind: endings for kind, endings in _KINDS.items() if benchmark != "pvsg" or kind not in ("npz", "png")}

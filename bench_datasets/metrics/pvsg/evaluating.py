@@ -184,11 +184,14 @@ def _relation(item: Any, who: str, what: str) -> dict[str, Any]:
 
 
 def _is_whole(value: Any) -> bool:
+    """Whether it is a whole number, be it a float, as files may hold it."""
+    if isinstance(value, float):
+        return value.is_integer() and abs(value) < 2**63
     return not isinstance(value, bool) and hasattr(value, "__index__") and -(2**63) <= int(value) < 2**63
 
 
 def _integer(value: Any, who: str, what: str) -> int:
-    if not _is_whole(value):
+    if isinstance(value, float) or not _is_whole(value):
         raise BenchError(f"{who}: {what}: expected a whole number, found {value!r:.40}")
     return int(value)
 

@@ -315,7 +315,7 @@ def _span_problem(spans: Any) -> str:
     if spans is not None and not _is_list(spans):
         return f"expected a list of [first, last], found {spans!r:.60}"
     for span in spans if spans is not None else []:
-        if not _is_list(span) or len(span) != 2 or not all(_is_integer(value) for value in span):
+        if not _is_list(span) or len(span) != 2 or not all(_is_whole(value) for value in span):
             return f"expected [first, last] in frames, found {span!r:.60}"
         if not 0 <= span[0] <= span[1] <= MAX_FRAME:
             return f"expected 0 <= first <= last <= {MAX_FRAME}, found [{span[0]}, {span[1]}]"
@@ -328,6 +328,11 @@ def _is_list(value: Any) -> bool:
 
 def _is_integer(value: Any) -> bool:
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
+def _is_whole(value: Any) -> bool:
+    """Whether it is a whole number, be it a float, as files may hold it."""
+    return _is_integer(value) or (isinstance(value, (float, np.floating)) and float(value).is_integer())
 
 
 def _code(value: Any, index: Mapping[str, int], count: int) -> int:

@@ -14,6 +14,11 @@ from bench_datasets.predictions.text import whole
 RELATIONS = "relations.json"
 
 _PICKLES = (".pickle", ".pkl", ".pk", ".pt", ".pth")
+_NO_RESULTS = {
+    "query_feats.pickle": "the tubes' features",
+    "relations.pickle": "the ground truth matched to the tubes",
+}
+"""Pickles that the research code leaves in a video's folder, and what they hold; no predicted relations."""
 
 
 @dataclass
@@ -33,6 +38,12 @@ class VideoFolder:
     def first(self, *paths: str) -> Location | None:
         """The first of these files that is there."""
         return next((self.files[path] for path in paths if path in self.files), None)
+
+    def pick(self, video: Video, *paths: str) -> Location | None:
+        """The first of these files that is there; further ones are noted as faults of the video."""
+        there = [path for path in paths if path in self.files]
+        video.faults += [("unread_file", f"{self.shown}/{path}: {there[0]} is read in its place") for path in there[1:]]
+        return self.files[there[0]] if there else None
 
 
 def video_folders(location: Location, *markers: str) -> list[VideoFolder]:
@@ -67,14 +78,11 @@ def add_relations(video: Video, folder: VideoFolder) -> None:
     Raises:
         BenchError: it is no JSON, or there is a pickle in its place.
     """
-    file = folder.first(RELATIONS, f"quantitive/{RELATIONS}", f"quantitative/{RELATIONS}")
+    file = folder.pick(video, RELATIONS, f"quantitive/{RELATIONS}", f"quantitative/{RELATIONS}")
     if file is None:
-        pickled = next((path for path in folder.files if path.lower().endswith(_PICKLES)), None)
-        if pickled is not None:
-            raise BenchError(
-                f"{folder.shown}: expected {RELATIONS}, found {pickled}, a pickle, which is never read; turn it into "
-                f"{RELATIONS} with scripts/convert_pvsg_relations.py where the research code is installed"
-            )
+        pickled = [path for path in folder.files if path.lower().endswith(_PICKLES)]
+        if pickled:
+            raise BenchError(f"{folder.shown}: expected {RELATIONS}, {_instead(pickled)}")
         return
     content = whole(file)
     relations: Any = content
@@ -89,3 +97,18 @@ def add_relations(video: Video, folder: VideoFolder) -> None:
         found = type(relations).__name__ if not isinstance(content, dict) else ", ".join(sorted(content)[:8]) or "{}"
         raise BenchError(f"{file.shown}: expected {{video_id, relations: [...]}}, found {found!a}")
     video.triplets = read_triplets(relations, video.faults)
+
+
+def _instead(pickled: list[str]) -> str:
+    """What lies in the place of the relations, and what to do."""
+    others = [path for path in pickled if path.rsplit("/", 1)[-1] not in _NO_RESULTS]
+    if others:
+        return (
+            f"found {others[0]}, a pickle, which is never read; turn it into {RELATIONS} with "
+            "scripts/convert_pvsg_relations.py where the research code is installed"
+        )
+    held = " and ".join(f"{path} ({_NO_RESULTS[path.rsplit('/', 1)[-1]]})" for path in pickled)
+    return (
+        f"found only {held}; neither is a prediction. Pickle the relations that the research code's generate_results "
+        f"returns, and turn them into {RELATIONS} with scripts/convert_pvsg_relations.py"
+    )

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 from bench_datasets.faults import BenchError
+from bench_datasets.masks import parse_masks
 from bench_datasets.predictions.location import Location
 from bench_datasets.predictions.pvsg.folders import VideoFolder, add_relations, video_folders
 from bench_datasets.predictions.pvsg.noted import category_of
@@ -20,6 +21,7 @@ MASKS = ("quantitive/masks.txt", "quantitative/masks.txt", "masks.txt")
 MAX_MASKS = 1 << 21
 """Most lines that one file may have."""
 
+_CUT = " (the last line has no end: was the file cut short?)"
 _LINE = "'frame track class height width counts'"
 
 
@@ -41,7 +43,7 @@ def read(location: Location) -> Iterator[pa.RecordBatch]:
 
 def _video(folder: VideoFolder) -> Video:
     video = Video(folder.name)
-    file = folder.first(*MASKS)
+    file = folder.pick(video, *MASKS)
     if file is None:
         video.faults.append(("malformed_mask", f"{folder.shown}: expected {MASKS[0]}, found none"))
     else:
@@ -63,12 +65,16 @@ def _add_masks(video: Video, file: Location) -> None:
             numbers = _numbers(parts[:5]) if len(parts) == 6 else None
             if numbers is not None and numbers[0] >= 1:
                 frame, track, kind, height, width = numbers
+                mask: dict[str, object] = {"size": [height, width], "counts": parts[5]}
+                if not line.endswith(b"\n") and (wrong := parse_masks([mask])[1]):
+                    video.faults.append(("malformed_mask", f"{place}: {wrong[0]}{_CUT}"))
+                    break
                 frames, masks, kinds = tracks.setdefault(track, ([], [], Counter()))
                 frames.append(frame - 1)
-                masks.append({"size": [height, width], "counts": parts[5]})
+                masks.append(mask)
                 kinds[kind] += 1
             elif parts:
-                found = ascii(line[:60].decode("utf-8", "replace").rstrip())
+                found = ascii(line[:60].decode("utf-8", "replace").rstrip()) + _CUT * (not line.endswith(b"\n"))
                 expected = f"expected {_LINE}, five integers (the frame from 1 on) and text"
                 video.faults.append(("malformed_mask", f"{place}: {expected}, found {found}"))
             line = stream.readline(MAX_RECORD)

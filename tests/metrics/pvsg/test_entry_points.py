@@ -1,0 +1,157 @@
+"""Every entry point finds the same faults in one PVSG prediction, and gives the same numbers for a sound one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import evaluate
+import numpy as np
+import pytest
+from datasets import Dataset
+
+import bench_datasets as bd
+from bench_datasets.faults import FaultError
+
+from .dense_pvsg import Video
+from .pvsg_rows import encode, prediction, truth_row
+
+KEY = "R@20/0.5"
+
+
+@pytest.fixture(scope="module")
+def truth() -> Dataset:
+    return Dataset.from_list([truth_row(_video(), "clip")])
+
+
+def _video() -> Video:
+    labels = np.zeros((4, 2, 6), int)
+    labels[:, :, :2], labels[:, :, 3:5] = 1, 2
+    tubes = [(name, {f: labels[f] == i for f in range(4)}) for i, name in ((1, "adult"), (2, "table"))]
+    return Video(labels, [(1, "adult"), (2, "table")], [(1, 2, "on", [[0, 3]])], tubes, [(0, 1, "on", 0.9, [[0, 3]])])
+
+
+def answer(
+    tube: dict[str, Any] | None = None, triplet: dict[str, Any] | None = None, frames: Any = None
+) -> dict[str, Any]:
+    found = prediction(_video())
+    found["tubes"] = [item | {"tube_id": str(item["tube_id"])} for item in found["tubes"]]
+    found["triplets"] = [
+        item | {"subject_id": str(item["subject_id"]), "object_id": str(item["object_id"])}
+        for item in found["triplets"]
+    ]
+    if frames is not None:
+        found["tubes"] = [{**item, "frames": frames, "masks": item["masks"][: len(frames)]} for item in found["tubes"]]
+    found["tubes"][0] |= tube or {}
+    found["triplets"][0] |= triplet or {}
+    return found
+
+
+def rows(truth: Dataset, given: dict[str, Any]) -> Dataset:
+    return truth.map(lambda row: {f"pred_{name}": value for name, value in given.items()})
+
+
+def by_map_score(truth: Dataset, given: dict[str, Any], on_fault: str) -> Any:
+    return bd.map_score(rows(truth, given), "pvsg", on_fault=on_fault)
+
+
+def by_scorer(truth: Dataset, given: dict[str, Any], on_fault: str) -> Any:
+    batch = {**truth[:], "pred_tubes": [given["tubes"]], "pred_triplets": [given["triplets"]]}
+    found = bd.scorer("pvsg", on_fault=on_fault)(batch)
+    return Dataset.from_dict({name: list(values) for name, values in found.items()}, features=bd.score_features("pvsg"))
+
+
+def by_stream(truth: Dataset, given: dict[str, Any], on_fault: str) -> Any:
+    streamed = bd.map_score(rows(truth, given).to_iterable_dataset(), "pvsg", on_fault=on_fault)
+    return Dataset.from_list(list(streamed), features=bd.score_features("pvsg"))
+
+
+def by_score(truth: Dataset, given: dict[str, Any], on_fault: str) -> Any:
+    predictions = bd.read_predictions("pvsg", Dataset.from_list([{"key": "clip", **given}]))
+    return bd.score("pvsg", truth, predictions, on_fault=on_fault)
+
+
+WAYS: dict[str, Callable[..., Any]] = {
+    "map_score": by_map_score, "scorer": by_scorer, "stream": by_stream, "score": by_score,
+}  # fmt: skip
+
+FAULTY: dict[str, tuple[str, dict[str, Any]]] = {
+    "span from below 0": ("bad_span", {"triplet": {"spans": [[-3, 3]]}}),
+    "span reversed": ("bad_span", {"triplet": {"spans": [[3, 1]]}}),
+    "span of three": ("bad_span", {"triplet": {"spans": [[0, 1, 2]]}}),
+    "frame below 0": ("malformed_mask", {"tube": {"frames": [-1, 1, 2, 3]}}),
+    "frame twice": ("malformed_mask", {"tube": {"frames": [0, 1, 2, 2]}}),
+    "masks that are too few": ("malformed_mask", {"tube": {"frames": [0, 1, 2, 3, 4]}}),
+    "tube id twice": ("duplicate_prediction", {"tube": {"tube_id": "1"}}),
+    "score that is no number": ("bad_score", {"triplet": {"score": float("nan")}}),
+    "mask of another size": ("size_mismatch", {"tube": {"frames": [0], "masks": [encode(np.ones((6, 2)))]}}),
+}
+
+
+@pytest.mark.parametrize("name", FAULTY)
+@pytest.mark.parametrize("way", WAYS)
+def test_faulty_prediction_stops_everywhere(truth: Dataset, way: str, name: str) -> None:
+    code, change = FAULTY[name]
+    with pytest.raises(FaultError, match="clip") as error:
+        list(WAYS[way](truth, answer(**change), "stop"))
+    assert (error.value.code, error.value.key) == (code, "clip")
+    (row,) = list(WAYS[way](truth, answer(**change), "skip-and-report"))
+    assert (row["skipped"], row["faults"], row["relation_predicate"]) == (True, [code], [])
+
+
+@pytest.mark.parametrize("name", FAULTY)
+def test_faulty_prediction_stops_evaluate(truth: Dataset, name: str) -> None:
+    code, change = FAULTY[name]
+    module = evaluate.load(bd.metric_path("pvsg"))
+    with pytest.raises(FaultError, match="clip") as error:
+        module.compute(predictions=[answer(**change)], references=[truth[0]])
+    assert error.value.code == code
+
+
+NOTED: dict[str, tuple[list[str], dict[str, Any], float]] = {
+    "sound": ([], {}, 1),
+    "spans of floats": ([], {"triplet": {"spans": [[0.0, 3.0]]}}, 1),
+    "no spans": ([], {"triplet": {"spans": []}}, 0),
+    "tube with itself": (["self_triplet"], {"triplet": {"object_id": "0"}}, 0),
+    "frames without a mask": (["missing_frames"], {"frames": [0, 1]}, 1),
+}
+
+
+@pytest.mark.parametrize("name", NOTED)
+@pytest.mark.parametrize("way", WAYS)
+def test_suspicious_prediction_is_noted_everywhere(truth: Dataset, way: str, name: str) -> None:
+    codes, change, value = NOTED[name]
+    table = WAYS[way](truth, answer(**change), "stop")
+    (row,) = list(table)
+    assert (row["skipped"], row["faults"]) == (False, codes)
+    assert bd.summarize("pvsg", table, draws=0).metrics[KEY].value == value
+
+
+def test_repeated_triplet_is_noted_and_takes_a_rank(truth: Dataset) -> None:
+    given = answer()
+    given["triplets"] *= 2
+    for way in WAYS.values():
+        (row,) = list(way(truth, given, "stop"))
+        assert (row["faults"], row["triplets"], row["pair_rank"]) == (["repeated_triplet"], 2, [0, 1])
+
+
+def test_self_triplet_is_expected_where_the_truth_relates_an_object_to_itself() -> None:
+    row = truth_row(_video(), "clip")
+    row["relations"].append({"subject_id": 1, "object_id": 1, "predicate": "on", "spans": [[0, 3]]})
+    truth = Dataset.from_list([row])
+    given = answer(triplet={"object_id": "0"})
+    for way in WAYS.values():
+        (found,) = list(way(truth, given, "stop"))
+        assert found["faults"] == []
+    predictions = Dataset.from_list([{"key": "clip", **given}])
+    assert "self_triplet" not in {group.code for group in bd.check("pvsg", predictions, truth).warnings}
+
+
+@pytest.mark.parametrize("name", [*FAULTY, *NOTED])
+def test_check_agrees_with_score(truth: Dataset, name: str, tmp_path: Path) -> None:
+    code, change = FAULTY.get(name) or ("", NOTED[name][1])
+    report = bd.check("pvsg", Dataset.from_list([{"key": "clip", **answer(**change)}]), truth)
+    assert [group.code for group in report.errors] == ([code] if code else [])
+    if name in NOTED:
+        assert set(NOTED[name][0]) <= {group.code for group in report.warnings}
