@@ -82,6 +82,7 @@ FAULTS: dict[str, FaultKind] = {
     **_kinds(
         "predictions",
         "noted",
+        ignored_file="a file beside a row's masks that is not read",
         polygon_part_dropped="a polygon of fewer than three points among others of one mask; it is left out",
     ),
     **_kinds(
@@ -126,7 +127,6 @@ FAULTS: dict[str, FaultKind] = {
         tube_without_masks="a tube without a mask",
         self_triplet="a triplet of a tube with itself, in a video whose truth has no relation of an object with itself",
         repeated_triplet="a triplet with the tubes, predicate and spans of an earlier one; it takes a rank too",
-        unread_file="a file in the prediction's folder that looks like a part of it and is not read",
         missing_frames="frames with ground-truth masks in which the prediction has no mask, or no image file",
     ),
     **_kinds(
@@ -134,7 +134,6 @@ FAULTS: dict[str, FaultKind] = {
         "noted",
         resized="a mask of another size than the ground truth's; it is resized to it (nearest pixel)",
         size_exchanged="a mask whose size is [width, height] of the ground truth's; it is resized, which scrambles it",
-        ignored_file="a file beside a row's masks that is no PNG; it is not read",
         ignore_label="label 255 beside other labels of a label map; it counts as a mask, not as 'ignore'",
     ),
     **_kinds(
@@ -148,7 +147,6 @@ FAULTS: dict[str, FaultKind] = {
     ),
 }
 """Every fault code, with where it is found and what it does by default."""
-
 
 
 def shorten(value: object, limit: int = SHOWN) -> str:

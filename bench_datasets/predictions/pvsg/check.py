@@ -18,7 +18,8 @@ from bench_datasets.predictions.pvsg.pairing import pair_videos
 from bench_datasets.predictions.read import Predictions, read_predictions
 
 ADVICE = {
-    "malformed_mask": "a mask, frame or file that is not as the format asks; each text says what was expected",
+    "malformed_mask": "a mask, a frame or an id that is not as the format asks; each line says what was expected",
+    "unreadable_mask": "the file holds no mask that can be read; each line says what was expected and what was found",
     "bad_span": "write spans as [first, last], whole frames from 0 with both ends included",
     "size_mismatch": "nothing is resized here: write masks of the video's full size",
     "unknown_row": "the truth holds no such video; check the video ids",
@@ -31,7 +32,7 @@ ADVICE = {
     "tube_without_masks": "a tube without a mask cannot overlap anything",
     "self_triplet": "subject and object are one tube; in this video no relation is of an object with itself",
     "repeated_triplet": "the same tubes, predicate and spans as an earlier triplet; it takes up a rank",
-    "unread_file": "move or remove it; docs/predictions.md says which files are read",
+    "ignored_file": "move or remove it; docs/predictions.md says which files are read",
     "missing_frames": "nothing is found in these frames: are files or lines missing?",
     "unknown_predicate": "none of the 57 predicates; the triplet keeps its rank and cannot hit",
     "span_outside": "spans that reach past the video's last frame; frames count from 0",

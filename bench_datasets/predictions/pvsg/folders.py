@@ -42,7 +42,9 @@ class VideoFolder:
     def pick(self, video: Video, *paths: str) -> Location | None:
         """The first of these files that is there; further ones are noted as faults of the video."""
         there = [path for path in paths if path in self.files]
-        video.faults += [("unread_file", f"{self.shown}/{path}: {there[0]} is read in its place") for path in there[1:]]
+        video.faults += [
+            ("ignored_file", f"{self.shown}/{path}: {there[0]} is read in its place") for path in there[1:]
+        ]
         return self.files[there[0]] if there else None
 
 

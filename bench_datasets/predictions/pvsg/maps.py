@@ -219,10 +219,10 @@ def _frames(video: Video, folder: VideoFolder) -> list[tuple[int, Location]]:
     if unread and not named:
         found = f"found {len(unread)} other images, such as {unread[0]}; move or convert them"
         text = f"{folder.shown}: expected <frame>.png directly in the folder, {found}"
-        video.faults.append(("malformed_mask", text))
+        video.faults.append(("unreadable_mask", text))
     elif unread:
         text = f"{folder.shown}: {len(unread)} images are not read, such as {unread[0]}"
-        video.faults.append(("unread_file", f"{text}; only <frame>.png directly in the folder is"))
+        video.faults.append(("ignored_file", f"{text}; only <frame>.png directly in the folder is"))
     absent = max(frames, default=-1) + 1 - len(frames)
     if absent:
         first = [str(frame) for frame in range(min(len(frames) + 3, max(frames))) if frame not in frames][:3]
@@ -242,7 +242,7 @@ def _labels(video: Video, file: Location, *, colours: bool) -> NDArray[Any] | No
         if pixels.dtype.itemsize > 2 and len(np.unique(pixels)) > MAX_LABELS:
             raise BenchError(f"{file.shown}: expected at most {MAX_LABELS} labels, found more; is it a photo?")
     except BenchError as error:
-        video.faults.append(("malformed_mask", f"{error}; the frame is left out"))
+        video.faults.append(("unreadable_mask", f"{error}; the frame is left out"))
         return None
     return pixels
 

@@ -50,7 +50,7 @@ def truth_of_frames(key: str = "v") -> Dataset:
 @pytest.mark.parametrize("names", [[f"masks/{i:04d}.png" for i in range(4)], [f"{i:04d}.jpg" for i in range(4)]])
 def test_davis_images_elsewhere_stop(tmp_path: Path, names: list[str]) -> None:
     ((code, text),) = faults(one(davis(tmp_path / "v", names)))
-    assert (code, FAULTS[code].default) == ("malformed_mask", "stop")
+    assert (code, FAULTS[code].default) == ("unreadable_mask", "stop")
     assert "expected <frame>.png directly in the folder, found 4 other images, such as " + names[0] in text
 
 
@@ -58,7 +58,7 @@ def test_davis_other_images_beside_frames_are_noted(tmp_path: Path) -> None:
     root = davis(tmp_path / "v", ["0.png", "1.png", "2.png", "3.png"])
     put(root / "drawn/0.jpg", "an image")
     ((code, text),) = faults(one(root))
-    assert (code, FAULTS[code].default) == ("unread_file", "noted")
+    assert (code, FAULTS[code].default) == ("ignored_file", "noted")
     assert "1 images are not read, such as drawn/0.jpg" in text
 
 
@@ -169,7 +169,7 @@ def test_second_file_of_one_kind_is_noted(tmp_path: Path) -> None:
     put(root / "masks.txt", "")
     put(root / "quantitive/relations.json", [])
     found = faults(one(root))
-    assert [code for code, _ in found] == ["unread_file", "unread_file"]
+    assert [code for code, _ in found] == ["ignored_file", "ignored_file"]
     assert "masks.txt: quantitive/masks.txt is read in its place" in found[0][1]
 
 

@@ -196,9 +196,15 @@ def test_label_maps_that_are_wrong(tmp_path: Path) -> None:
     put(tmp_path / "v/tubes.json", {"tubes": [{"tube_id": 3, "category": "dog"}, {"tube_id": 3}, 7]})
     row = one(tmp_path)
     codes = [fault["code"] for fault in row["pred_faults"]]
-    assert sorted(set(codes)) == ["duplicate_prediction", "malformed_mask", "missing_frames", "size_mismatch"]
+    assert sorted(set(codes)) == [
+        "duplicate_prediction",
+        "malformed_mask",
+        "missing_frames",
+        "size_mismatch",
+        "unreadable_mask",
+    ]
     told = "\n".join(fault["text"] for fault in row["pred_faults"])
-    for text in ("first.png: expected the frame's number", "2.png", "3.png", "one mask a frame", "tube_id '3' again"):
+    for text in ("first.png: expected the frame's number", "2.png", "3.png", "one PNG per frame", "tube_id '3' again"):
         assert text in told
     put(tmp_path / "v/tubes.json", "5")
     with pytest.raises(BenchError, match=r"expected \{tubes"):
