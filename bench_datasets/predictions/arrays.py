@@ -115,6 +115,28 @@ def odd_masks(column: MaskColumn) -> Iterator[tuple[str, int]]:
         yield "inverted_mask" if inside[i] and width[i] else "whole_image", int(first[i])
 
 
+def size_advice(found: tuple[int, int], expected: tuple[int, int], otherwise: str = "") -> str:
+    """What to do about a mask of another size: the end of a message, with its separator.
+
+    Args:
+        found: height and width of the mask, in pixels.
+        expected: height and width that it should have.
+        otherwise: the advice where the sides are not exchanged.
+
+    Example:
+        >>> size_advice((60, 40), (40, 60))
+        '; height and width are exchanged: write size as [height, width]'
+    """
+    if exchanged(found, expected):
+        return "; height and width are exchanged: write size as [height, width]"
+    return f"; {otherwise}" if otherwise else ""
+
+
+def exchanged(found: tuple[int, int], expected: tuple[int, int]) -> bool:
+    """Whether a size is the expected one with height and width exchanged."""
+    return found[0] != found[1] and (int(found[1]), int(found[0])) == (int(expected[0]), int(expected[1]))
+
+
 def keep_earlier(column: pa.Array | None, faults: list[Found]) -> None:
     """Put the faults that an earlier reading noted first; those that its nulls give rise to are told already.
 

@@ -32,6 +32,7 @@ ADVICE = {
     "bad_box": "write two finite numbers for every centre and size, as fractions of the image",
     "wrong_benchmark": "give predictions of pbench, or name the benchmark that these are for",
     "resized": "masks of another size than the image are resized to it (nearest pixel); write them full size",
+    "size_exchanged": "size is [width, height]; write [height, width], or the mask is scrambled when it is resized",
     "mixed_sizes": "masks of one row have several sizes; all are resized to the image's",
     "ignored_file": "files beside a row's masks that are no PNG; they are not read",
     "ignore_label": "label 255 counts as a mask; set these pixels to 0 if it means 'ignore', as in PASCAL VOC",
@@ -159,13 +160,12 @@ def _sizes(
     known = true[owner] >= 0
     height, width = truth.heights[true[owner]], truth.widths[true[owner]]
     other = known & (height > 0) & ((column.heights != height) | (column.widths != width))
-    rows, at = np.unique(owner[other], return_index=True)
-    for row, i in zip(rows.tolist(), np.flatnonzero(other)[at].tolist(), strict=True):
-        yield (
-            "resized",
-            row,
-            f"a mask of {column.heights[i]} x {column.widths[i]}, the truth's are {height[i]} x {width[i]}",
-        )
+    swapped = other & (column.heights == width) & (column.widths == height)
+    for code, some in (("size_exchanged", swapped), ("resized", other & ~swapped)):
+        rows, at = np.unique(owner[some], return_index=True)
+        for row, i in zip(rows.tolist(), np.flatnonzero(some)[at].tolist(), strict=True):
+            text = f"a mask of {column.heights[i]} x {column.widths[i]}, the truth's are {height[i]} x {width[i]}"
+            yield code, row, text
 
 
 def _codes(values: pa.Array) -> NDArray[np.int64]:

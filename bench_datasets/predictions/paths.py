@@ -25,3 +25,16 @@ def row_of(level: str | None, name: str, shown: str) -> Row:
     else:
         problem = f"expected the row's id as the name, found {name!a}"
     return Row(faults=[("unknown_row", f"{shown}: {problem}")])
+
+
+def name_in(relative: str) -> tuple[str | None, str]:
+    """The level, if there is one, and the row's name in a file's path: `<id>`, `<level>__<id>` or `<level>/<id>`.
+
+    Example:
+        >>> name_in("7.npz"), name_in("level_0__7.npz"), name_in("dense/7#2.npy")
+        ((None, '7'), ('level_0', '7'), ('dense', '7#2'))
+    """
+    folder, _, file = relative.rpartition("/")
+    stem = file.rpartition(".")[0] or file
+    level, _, name = (folder, "", stem) if folder else stem.rpartition("__")
+    return level or None, name

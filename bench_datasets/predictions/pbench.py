@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import pyarrow as pa
 
-from bench_datasets.predictions import coco, jsonl, npz, png_folder
+from bench_datasets.predictions import coco, jsonl, npy_folder, npz, png_folder
 from bench_datasets.predictions.check_pbench import check
 from bench_datasets.predictions.columns import Columns
 from bench_datasets.predictions.location import Location
@@ -23,6 +23,7 @@ READERS: dict[str, Callable[[Location], Iterator[pa.RecordBatch]]] = {
     "arrow": _TABLES.read,
     "saved": _TABLES.read_saved,
     "npz": npz.read,
+    "npy": npy_folder.read,
     "png": png_folder.read,
 }
 """A reader by format name."""

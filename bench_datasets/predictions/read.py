@@ -57,8 +57,8 @@ def read_predictions(benchmark: str, path: Predictions, *, format: str | None = 
             (`{7: [masks]}`; InstanceBench `{"x-0": mask}`). Masks in lists, dictionaries and DataFrames of pandas may
             be arrays, tensors and images, too.
         format: name of the format, where it is not to be recognised: `jsonl`, `parquet`, `arrow` or `saved` (by
-            `save_to_disk`); for PBench also `falcon`, `coco`, `npz`, `png`, for InstanceBench `coco`, `npz`, `png`, for
-            PVSG `research`, `davis`, `panoptic`.
+            `save_to_disk`); for PBench also `falcon`, `coco`, `npz`, `npy`, `png`, for InstanceBench `coco`, `npz`,
+            `npy`, `png`, for PVSG `research`, `davis`, `panoptic`.
 
     Returns:
         One row a prediction (for PVSG a video), in the order of the file, with the columns of the benchmark's

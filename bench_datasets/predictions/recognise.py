@@ -7,17 +7,18 @@ import re
 from bench_datasets.faults import BenchError
 from bench_datasets.predictions.belonging import refuse_other_benchmark, wrong_benchmark
 from bench_datasets.predictions.location import Location
+from bench_datasets.predictions.png import OTHER_IMAGES
 from bench_datasets.predictions.text import first_record, open_text
 
 _TABLES = "Parquet, an Arrow file"
 EXPECTED = {
     "pbench": (
-        f"JSON Lines (.jsonl), COCO results (.json), {_TABLES}, a folder of <level>.jsonl, .parquet, .npz or PNG "
+        f"JSON Lines (.jsonl), COCO results (.json), {_TABLES}, a folder of <level>.jsonl, .parquet, .npz, .npy or PNG "
         "files, or a save_to_disk folder"
     ),
     "instancebench": (
-        f"JSON Lines (.jsonl), COCO results (.json), {_TABLES}, a folder of <expression_id>.png or .npz files, or a "
-        "save_to_disk folder"
+        f"JSON Lines (.jsonl), COCO results (.json), {_TABLES}, a folder of <expression_id>.png, .npz or .npy files, "
+        "or a save_to_disk folder"
     ),
     "pvsg": (
         f"JSON Lines (.jsonl), {_TABLES}, a folder of <video_id>/quantitive/masks.txt, of <video_id>/<frame>.png with "
@@ -31,8 +32,12 @@ _KINDS = {
     "parquet": (".parquet",),
     "arrow": (".arrow", ".feather"),
     "npz": (".npz",),
+    "npy": (".npy",),
     "png": (".png",),
 }
+_DENSE = ("npz", "npy", "png")
+"""Formats of single masks, which no folder of videos is read as."""
+
 _VIDEOS = {"research": "masks.txt", "panoptic": "panoptic.json", "davis": "tubes.json"}
 """The file by which a folder of videos is known, by format."""
 
@@ -72,7 +77,7 @@ def _folder(location: Location, benchmark: str) -> str:
         videos.append("panoptic")
     if videos and benchmark != "pvsg":
         raise wrong_benchmark(location.shown, benchmark, "pvsg", f"file {_VIDEOS[videos[0]]}")
-    kinds = {kind: endings for kind, endings in _KINDS.items() if benchmark != "pvsg" or kind not in ("npz", "png")}
+    kinds = {kind: endings for kind, endings in _KINDS.items() if benchmark != "pvsg" or kind not in _DENSE}
     found = videos or [kind for kind, endings in kinds.items() if any(file.endswith(endings) for file in files)]
     if not found and any(file.endswith((".json", ".json.gz")) for file in files):
         found = ["jsonl"]
@@ -87,9 +92,10 @@ def _folder(location: Location, benchmark: str) -> str:
             f"format={found[0]!r}, or give a folder that holds only one"
         )
     sample = ", ".join(sorted(names)[:5]) or "nothing"
-    raise BenchError(
-        f"{location.shown}: expected {EXPECTED[benchmark]}; found a folder of {sample}; force one with format="
-    )
+    advice = "force one with format="
+    if any(file.endswith(OTHER_IMAGES) for file in files):
+        advice = "JPEG and other image formats are not read: save masks as PNG"
+    raise BenchError(f"{location.shown}: expected {EXPECTED[benchmark]}; found a folder of {sample}; {advice}")
 
 
 def _refuse_truth(location: Location, inside: list[tuple[str, Location, bool]]) -> None:
@@ -167,11 +173,13 @@ def _file(location: Location, benchmark: str) -> str:
         if location.name.lower().endswith(".npz") and benchmark != "pvsg":
             return "npz"
         raise _unknown(location, benchmark, "a zip archive (or a torch file): unpack it first")
+    if start[:6] == b"\x93NUMPY" and benchmark != "pvsg":
+        return "npy"
     if start[:8] == b"\x89PNG\r\n\x1a\n":
         raise _unknown(location, benchmark, f"one PNG: give the folder that holds {_png(benchmark)}")
     if start[:2] in _PICKLED:
         raise _unknown(location, benchmark, f"a pickle, which is never read: {_instead(benchmark)}")
-    kinds = {kind: endings for kind, endings in _KINDS.items() if benchmark != "pvsg" or kind not in ("npz", "png")}
+    kinds = {kind: endings for kind, endings in _KINDS.items() if benchmark != "pvsg" or kind not in _DENSE}
     ending = next((kind for kind, endings in kinds.items() if location.name.lower().endswith(endings)), None)
     if ending not in (None, "jsonl"):
         return str(ending)  # broken, and its reader says how

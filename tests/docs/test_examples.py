@@ -71,6 +71,97 @@ def test_perfect_pictures_and_boxes_score_one(adapters: Any, tmp_path: Path) -> 
         assert bd.summarize("instancebench", scores, draws=0).metrics[key].value == 1.0
 
 
+def disc(height: int = 60, width: int = 80) -> np.ndarray:
+    """Probabilities of a disc with a soft edge; the disc itself is where they are above 0.5."""
+    y, x = np.mgrid[:height, :width]
+    return 1 / (1 + np.exp((np.hypot(y - height / 2, x - width / 2) - 7) / 3))
+
+
+class Tensor:
+    """What the adapter asks of a tensor that has gradients: NumPy can only read what is detached and on the CPU."""
+
+    def __init__(self, values: np.ndarray, *, detached: bool = False) -> None:
+        self.values, self.detached = np.asarray(values), detached
+
+    def detach(self) -> Tensor:
+        return Tensor(self.values, detached=True)
+
+    def cpu(self) -> Tensor:
+        return self
+
+    def is_floating_point(self) -> bool:
+        return self.values.dtype.kind == "f"
+
+    def float(self) -> Tensor:
+        return self
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
+        if not self.detached:
+            raise RuntimeError("Can't call numpy() on Tensor that requires grad.")
+        return self.values
+
+
+def test_from_sam_cuts_probabilities_at_half_and_logits_at_zero(adapters: Any) -> None:
+    soft = disc()
+    expected = (soft > 0.5).astype(np.uint8)
+    logits = np.log(soft / (1 - soft))
+    forms = (soft[None], soft[None, None], logits[None], [Tensor(soft)], Tensor(soft[None]), expected[None] * 255)
+    forms = (*forms, expected.astype(bool)[None], [Image.fromarray(expected * 255)])
+    for form in forms:
+        (mask,) = adapters.from_sam("k", form)["masks"]
+        np.testing.assert_array_equal(coco.decode(mask), expected)
+    (mask,) = adapters.from_sam("k", (soft * 255).astype(np.uint8)[None], threshold=127)["masks"]
+    np.testing.assert_array_equal(coco.decode(mask), (soft * 255).astype(np.uint8) > 127)
+
+
+@pytest.mark.parametrize("masks", [None, [], np.zeros((0, 5, 5)), np.zeros((0, 1, 5, 5), bool), ()])
+@pytest.mark.parametrize("scores", [None, []])
+def test_from_sam_without_masks_gives_none(adapters: Any, masks: Any, scores: Any) -> None:
+    assert adapters.from_sam("k", masks, scores) == {"key": "k", "masks": []}
+
+
+def test_from_sam_leaves_scores_out_where_one_is_none(adapters: Any) -> None:
+    masks = np.ones((2, 3, 4), bool)
+    assert "scores" not in adapters.from_sam("k", masks, [0.5, None])
+    assert adapters.from_sam("k", masks, [Tensor(np.array(0.5)), Tensor(np.array(0.25))])["scores"] == [0.5, 0.25]
+
+
+def test_from_sam_takes_the_best_of_several_masks_per_prompt(adapters: Any) -> None:
+    parts = np.zeros((2, 3, 4, 4), bool)
+    for prompt in range(2):
+        for k in range(3):
+            parts[prompt, k, : k + 1] = True
+    line = adapters.from_sam("k", parts, np.array([[0.1, 0.9, 0.2], [0.3, 0.1, 0.8]]))
+    assert [int(coco.area(mask)) for mask in line["masks"]] == [8, 12]
+    assert line["scores"] == [0.9, 0.8]
+    with pytest.raises(ValueError, match="give their scores"):
+        adapters.from_sam("k", parts)
+
+
+@pytest.mark.parametrize(
+    ("masks", "scores", "told"),
+    [
+        ((disc() * 255)[None], None, "threshold="),
+        ((disc() * 255).astype(np.uint8)[None], None, "threshold="),
+        (disc()[None] * np.nan, None, "finite"),
+        (disc() > 0.5, None, r"write masks\[None\]"),
+        (np.ones((1, 2, 2), bool), [1.0, 2.0], "one score per mask"),
+    ],
+)
+def test_from_sam_refuses_what_is_ambiguous(adapters: Any, masks: Any, scores: Any, told: str) -> None:
+    with pytest.raises(ValueError, match=told):
+        adapters.from_sam("k", masks, scores)
+
+
+def test_from_sa2va_cuts_grey_and_coloured_pictures(adapters: Any, tmp_path: Path) -> None:
+    grey = (disc() * 255).astype(np.uint8)
+    Image.fromarray(grey).save(tmp_path / "grey.png")
+    Image.fromarray(np.where(disc()[..., None] > 0.5, (200, 0, 30), 0).astype(np.uint8)).save(tmp_path / "red.png")
+    found = {line["expression_id"]: coco.decode(line["mask"]) for line in adapters.from_sa2va(tmp_path)}
+    np.testing.assert_array_equal(found["grey"], grey > 127)
+    np.testing.assert_array_equal(found["red"], disc() > 0.5)
+
+
 def test_notebooks_hold_no_output() -> None:
     assert [path.stem for path in NOTEBOOKS] == ["instancebench", "pbench", "pvsg"]
     for path in NOTEBOOKS:

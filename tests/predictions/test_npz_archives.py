@@ -49,7 +49,8 @@ def test_no_masks(tmp_path: Path, empty: Any) -> None:
     ("masks", "told"),
     [
         (np.full((1, 2, 2), 0.5), "masks > 0.5"),
-        (np.zeros((2, 2), bool), "masks[None]"),
+        (np.zeros((2, 1, 2, 2), bool), "masks[:, 0]"),
+        (np.zeros((40, 60, 3), bool), "masks.transpose(2, 0, 1)"),
         (np.zeros((2, 0, 2), bool), "1 to"),
         (np.array([[[{}]]]), "pickle"),
         (np.array([[["a"]]]), "expected bool"),
@@ -70,7 +71,11 @@ def test_values_beside_0_and_1_are_told_by_mask(tmp_path: Path) -> None:
     np.savez(tmp_path / "7.npz", masks=masks)
     row = read_one(tmp_path / "7.npz")
     assert [mask is None for mask in row["pred_masks"]] == [False, True, False]
-    assert "mask 1: expected integers 0 and 1" in row["pred_faults"][0]["text"]
+    assert row["pred_faults"][0]["code"] == "unreadable_mask"
+    assert "expected 0 and 1, found values from 0 to 255; write masks > 0" in row["pred_faults"][0]["text"]
+    masks[1, 0, 1] = 130
+    np.savez(tmp_path / "7.npz", masks=masks)
+    assert "apply a threshold" in read_one(tmp_path / "7.npz")["pred_faults"][0]["text"]
 
 
 @pytest.mark.parametrize("scores", [np.zeros(3), np.zeros((1, 2)), np.array(["a", "b"]), np.array([0.5, np.nan])])
@@ -128,3 +133,50 @@ def test_names_that_are_no_rows(tmp_path: Path) -> None:
 def test_a_folder_without_archives(tmp_path: Path) -> None:
     with pytest.raises(BenchError, match="found none"):
         read_predictions("pbench", tmp_path, format="npz")
+
+
+def test_npz_with_one_array_without_a_name_is_read(tmp_path: Path, rows: dict[int, Dense]) -> None:
+    np.savez(tmp_path / "100.npz", np.array(rows[100]))
+    assert_masks(read_one(tmp_path / "100.npz")["pred_masks"], rows[100])
+    np.savez(tmp_path / "12.npz", np.array(rows[12][0]))  # (height, width) is one mask
+    assert_masks(read_one(tmp_path / "12.npz")["pred_masks"], rows[12])
+    np.savez(tmp_path / "two.npz", np.array(rows[12]), np.array(rows[12]))
+    np.savez(tmp_path / "3.npz", np.array(rows[3]), np.array(rows[3]))
+    (fault,) = read_one(tmp_path / "3.npz")["pred_faults"]
+    assert "expected an array 'masks'" in fault["text"]
+
+
+def test_npz_in_a_folder_of_a_level_is_read(tmp_path: Path, rows: dict[int, Dense]) -> None:
+    (tmp_path / "dense").mkdir()
+    (tmp_path / "level_9").mkdir()
+    np.savez(tmp_path / "dense/100.npz", masks=np.array(rows[100]))
+    np.savez(tmp_path / "level_9/100.npz", masks=np.array(rows[100]))
+    bad, good = read_predictions("pbench", tmp_path)
+    assert (good["key"], good["pred_faults"]) == ("dense/100", [])
+    assert_masks(good["pred_masks"], rows[100])
+    assert [fault["code"] for fault in bad["pred_faults"]] == ["unknown_row"]
+
+
+@pytest.mark.parametrize(("method", "name"), [(zipfile.ZIP_BZIP2, "bzip2"), (zipfile.ZIP_LZMA, "lzma")])
+def test_npz_with_foreign_compression_is_refused_unread(tmp_path: Path, method: int, name: str) -> None:
+    array = io.BytesIO()
+    np.save(array, np.zeros((1, 2000, 2000), bool))
+    with zipfile.ZipFile(tmp_path / "7.npz", "w", method) as archive:
+        archive.writestr("masks.npy", array.getvalue())
+    (fault,) = read_one(tmp_path / "7.npz")["pred_faults"]
+    assert fault["code"] == "unreadable_mask"
+    assert f"found {name} compression in 'masks.npy'" in fault["text"]
+
+
+def test_npz_with_a_huge_header_or_total_is_refused(tmp_path: Path) -> None:
+    def write(name: str, data: bytes) -> Any:
+        with zipfile.ZipFile(tmp_path / name, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("masks.npy", data)
+        (fault,) = read_one(tmp_path / name)["pred_faults"]
+        return fault["text"]
+
+    long = b"\x93NUMPY\x02\x00" + (2**31).to_bytes(4, "little") + bytes(1000)
+    assert "expected a header of at most" in write("1.npz", long)
+    text = "{'descr': '|b1', 'fortran_order': False, 'shape': (65536, 1000, 1000), }".ljust(117) + "\n"
+    many = b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text.encode()
+    assert "together at most" in write("2.npz", many)

@@ -14,6 +14,7 @@ from bench_datasets.metrics.instancebench.measure import CORE, Kept
 from bench_datasets.metrics.instancebench.rows import Rows
 from bench_datasets.metrics.masklists import MaskLists
 from bench_datasets.metrics.options import ScoreOptions
+from bench_datasets.predictions.arrays import size_advice
 
 STOPPING = frozenset(
     code for code, kind in FAULTS.items() if kind.where == "instancebench truth" and kind.default == "stop"
@@ -175,7 +176,7 @@ def _size_mismatch(rows: Rows, kept: Kept, i: int) -> Fault:
                 text = (
                     f"{name}, mask {k - int(groups[i])}: expected the size {size[0]} x {size[1]} of the target's mask"
                 )
-                text += f", found {found[0]} x {found[1]}; resize it yourself"
+                text += f", found {found[0]} x {found[1]}{size_advice(found, size, 'resize it yourself')}"
                 return Fault("size_mismatch", rows.keys[i], text)
     raise AssertionError("a row is only asked for where a size differs")
 

@@ -52,6 +52,23 @@ def find_faults(
     return found
 
 
+def noted_sizes(rows: Rows) -> dict[int, list[str]]:
+    """Rows with predicted masks of another size than the ground truth's, and the codes that say so."""
+    given, row = rows.predicted.masks, rows.predicted.row_of
+    first = rows.true.groups[:-1][row]
+    compared = (np.diff(rows.true.groups) > 0)[row] & given.present
+    heights, widths = np.zeros((2, len(given)), np.int64)
+    size = rows.true.masks
+    heights[compared], widths[compared] = size.heights[first[compared]], size.widths[first[compared]]
+    other = compared & ((given.heights != heights) | (given.widths != widths))
+    swapped = other & (given.heights == widths) & (given.widths == heights)
+    found: dict[int, list[str]] = {}
+    for code, some in (("resized", other & ~swapped), ("size_exchanged", swapped)):
+        for i in np.unique(row[some]).tolist():
+            found.setdefault(i, []).append(code)
+    return found
+
+
 def _suspects(rows: Rows, problems: tuple[Problems, Problems]) -> NDArray[np.bool_]:
     """`(n,) bool`, the rows that are worth a closer look: all that have a fault, and few others."""
     suspects: NDArray[np.bool_] = ~rows.predicted.present | _uneven(rows.true) | (np.diff(rows.true.groups) == 0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -16,7 +16,7 @@ from bench_datasets.metrics.hashes import sound_hashes
 from bench_datasets.metrics.masklists import CHUNK_BYTES, parts
 from bench_datasets.metrics.options import ScoreOptions
 from bench_datasets.metrics.pbench.columns import features
-from bench_datasets.metrics.pbench.faulty import find_faults
+from bench_datasets.metrics.pbench.faulty import find_faults, noted_sizes
 from bench_datasets.metrics.pbench.measure import MATCHED, POSITIONS, measure
 from bench_datasets.metrics.pbench.protocol import Protocol, get_protocol
 from bench_datasets.metrics.pbench.rows import CODES_TYPE, Rows, read_rows
@@ -78,15 +78,15 @@ def _score_chunk(rows: Rows, protocol: Protocol, options: ScoreOptions) -> dict[
         "protocol": pa.repeat(f"{protocol.name}@{protocol.version}", n),
         "row_sha256": sound_hashes(rows.labels, rows.true, unsound),
         "level": rows.levels,
-        "faults": _codes(rows, faults),
+        "faults": _codes(rows, faults, noted_sizes(rows)),
         "skipped": ~good,
         **{name: spread(values, good, DEFAULTS.get(name, 0)) for name, values in measured.items()},
     }
 
 
-def _codes(rows: Rows, faults: Mapping[int, list[Fault]]) -> pa.Array:
+def _codes(rows: Rows, faults: Mapping[int, list[Fault]], sizes: Mapping[int, Sequence[str]]) -> pa.Array:
     """Codes of what the builder, the reading of predictions and the scoring found, sorted, each once."""
-    if not faults and not len(rows.noted.flatten()) and not len(rows.reading.flatten()):
+    if not faults and not sizes and not len(rows.noted.flatten()) and not len(rows.reading.flatten()):
         return list_column(CODES_TYPE, [], np.zeros(len(rows), np.int64))
     found = [
         sorted(
@@ -94,6 +94,7 @@ def _codes(rows: Rows, faults: Mapping[int, list[Fault]]) -> pa.Array:
                 *(noted or ()),
                 *(fault["code"] for fault in read or () if not stops(fault["code"])),
                 *(fault.code for fault in faults.get(i, ())),
+                *(sizes.get(i, ()) if i not in faults else ()),
             }
         )
         for i, (noted, read) in enumerate(zip(rows.noted.to_pylist(), rows.reading.to_pylist(), strict=True))

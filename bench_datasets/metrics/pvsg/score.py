@@ -27,6 +27,7 @@ from bench_datasets.metrics.pvsg.rows import (
     read_truth,
 )
 from bench_datasets.metrics.tubes import TubeLists, frame_overlaps
+from bench_datasets.predictions.arrays import size_advice
 
 _NAMES = np.array([*CATEGORIES, ""], dtype=object)
 
@@ -110,8 +111,10 @@ def _mask_faults(row: Row, tubes: TubeLists, column: str, advice: str) -> list[F
     tube = int(np.searchsorted(tubes.tubes, i, side="right")) - 1
     text = (
         f"{column}, tube {tube}, frame {tubes.frames[i]}: expected the video's {height} x {width} (height x width),"
-        f" found {tubes.masks.heights[i]} x {tubes.masks.widths[i]}; masks are not resized here"
+        f" found {tubes.masks.heights[i]} x {tubes.masks.widths[i]}"
     )
+    found_size = tubes.masks.heights[i], tubes.masks.widths[i]
+    text += size_advice(found_size, (height, width), "masks are not resized here")
     return [Fault("size_mismatch", row.key, text)]
 
 

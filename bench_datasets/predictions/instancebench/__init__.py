@@ -23,6 +23,7 @@ READERS: dict[str, Callable[[Location], Iterator[pa.RecordBatch]]] = {
     "arrow": _TABLES.read,
     "saved": _TABLES.read_saved,
     "npz": folders.read_npz,
+    "npy": folders.read_npy,
     "png": folders.read_png,
 }
 """A reader by format name."""

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from bench_datasets.faults import BenchError, FaultError, stops
 from bench_datasets.masks import MaskColumn, joined, list_offsets, list_values
-from bench_datasets.predictions.arrays import INVERTED_MASK, WHOLE_IMAGE, empty_masks, odd_masks
+from bench_datasets.predictions.arrays import INVERTED_MASK, WHOLE_IMAGE, empty_masks, odd_masks, size_advice
 from bench_datasets.predictions.check import CheckReport, Collector
 from bench_datasets.predictions.instancebench.pairing import pair_expressions
 from bench_datasets.predictions.instancebench.rows import CONDITIONS
@@ -148,6 +148,7 @@ class _Batch:
         other = (height > 0) & ((column.heights != height) | (column.widths != width))
         for i in np.flatnonzero(other).tolist():
             text = f"expected a mask of {height[i]} x {width[i]}, found {column.heights[i]} x {column.widths[i]}"
+            text += size_advice((column.heights[i], column.widths[i]), (height[i], width[i]))
             errors.add("size_mismatch", self.name(int(rows[i])), text)
 
     def others(self, warnings: Collector, boxes: _Boxes) -> None:

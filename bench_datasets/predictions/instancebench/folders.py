@@ -1,4 +1,4 @@
-"""One file per expression: `<expression_id>.png` with two values, or `<expression_id>.npz` with `mask`."""
+"""One file per expression: `<expression_id>.png` with two values, `.npy`, or `.npz` with `mask`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from bench_datasets.benchmarks import PBENCH_LEVELS
 from bench_datasets.faults import BenchError, FaultError
-from bench_datasets.predictions import npz, png
+from bench_datasets.predictions import npy, npz, png
 from bench_datasets.predictions.belonging import wrong_benchmark
 from bench_datasets.predictions.instancebench.rows import CONDITIONS, Row, batches
 from bench_datasets.predictions.location import Location
@@ -45,6 +45,19 @@ def read_npz(location: Location) -> Iterator[pa.RecordBatch]:
     if location.kind == "directory":
         return batches(_rows(location, ".npz", _from_npz))
     return batches([_row([], location, _from_npz)])
+
+
+def read_npy(location: Location) -> Iterator[pa.RecordBatch]:
+    """Batches of `rows.SCHEMA` out of one array `<expression_id>.npy` (height, width), or a folder of them.
+
+    Masks are bool, or integers 0 and 1. Subfolders as in `read_png`.
+
+    Raises:
+        BenchError: the folder holds no array.
+    """
+    if location.kind == "directory":
+        return batches(_rows(location, ".npy", _from_npy))
+    return batches([_row([], location, _from_npy)])
 
 
 def _rows(location: Location, ending: str, read: Callable[[Location], MaskDict]) -> Iterator[Row]:
@@ -88,18 +101,24 @@ def _refuse(file: Location) -> MaskDict:
 
 
 def _from_npz(file: Location) -> MaskDict:
+    return npz.with_archive(file, lambda archive: _member(archive, file.shown))
+
+
+def _member(archive: zipfile.ZipFile, shown: str) -> MaskDict:
+    names = archive.namelist()
+    if "masks.npy" in names and "mask.npy" not in names:
+        raise wrong_benchmark(shown, "instancebench", "pbench", "array 'masks'")
+    name = npz.array_name(archive, "mask", "(height, width)", shown)
+    with archive.open(f"{name}.npy") as stream:
+        return npy.read_mask(stream, f"{shown}: {name}")
+
+
+def _from_npy(file: Location) -> MaskDict:
     try:
-        with file.open() as raw, zipfile.ZipFile(raw) as archive:
-            names = archive.namelist()
-            if "mask.npy" not in names:
-                if "masks.npy" in names:
-                    raise wrong_benchmark(file.shown, "instancebench", "pbench", "array 'masks'")
-                found = ", ".join(sorted(map(ascii, names))[:6]) or "nothing"
-                raise BenchError(f"{file.shown}: expected an array 'mask' (height, width), found {found}")
-            return npz.read_mask(archive, file.shown)
+        with file.open() as stream:
+            return npy.read_mask(stream, file.shown)
     except BenchError:
         raise
-    except Exception as error:  # whatever a broken archive makes zipfile and zlib raise
-        raise BenchError(
-            f"{file.shown}: expected a NumPy archive (.npz), found it broken or cut short: {error}"
-        ) from error
+    except Exception as error:  # whatever a broken file makes NumPy raise
+        text = f"{file.shown}: expected a NumPy array (.npy), found it broken or cut short: {error}"
+        raise BenchError(text) from error

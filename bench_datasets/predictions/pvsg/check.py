@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from bench_datasets.faults import FAULTS, BenchError, Fault, FaultError, stops
 from bench_datasets.masks import MaskColumn, joined, list_offsets, list_values
-from bench_datasets.predictions.arrays import empty_masks
+from bench_datasets.predictions.arrays import empty_masks, size_advice
 from bench_datasets.predictions.check import CheckReport, Collector
 from bench_datasets.predictions.pvsg.noted import is_predicate, missing_frames, noted_faults
 from bench_datasets.predictions.pvsg.pairing import pair_videos
@@ -139,6 +139,7 @@ class _Seen:
                 at = int(other[0])
                 found = f"found {column.heights[at]} x {column.widths[at]} ({len(other)} of {len(column)} masks)"
                 text = f"{place(at)}: expected {self.size[0]} x {self.size[1]} like the video, {found}"
+                text += size_advice((column.heights[at], column.widths[at]), self.size)
                 self.errors.add("size_mismatch", self.name, text)
         if self.frames > 0:
             beyond = np.flatnonzero(frames >= self.frames)
