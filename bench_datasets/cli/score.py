@@ -86,6 +86,7 @@ def score(
     from bench_datasets.engines import score_shard, scoring_in_parts
     from bench_datasets.masks import using_engine
     from bench_datasets.metrics.files import write_run
+    from bench_datasets.metrics.hints import explain_near_zero
     from bench_datasets.metrics.planning import make_plan
     from bench_datasets.metrics.summarizing import summarize
 
@@ -140,6 +141,8 @@ def score(
                 _tell_of_earlier(Path(folder), result)
             files = write_run(scores, result, folder) if folder is not None else ()
     show_run(result, files, as_json=as_json)
+    for cause in explain_near_zero(result, plan.labels, answers, chosen):
+        remark(f"hint: {cause}")
 
 
 def part_of(

@@ -161,7 +161,7 @@ def make_plan(
     source = provenance(truth) or _published(truth)
     if not isinstance(predictions, Dataset) or "pred_faults" not in predictions.column_names:
         predictions = read_predictions(benchmark, predictions)
-    labels = _labels(truth, metric)
+    labels = select_labels(truth, metric)
     if not len(labels):
         raise BenchError("truth: expected rows, found none")
     units: Units = metric.pair_units(labels, predictions, options, whole)
@@ -230,8 +230,8 @@ def count_faults(units: Units, options: ScoreOptions) -> dict[str, dict[str, Any
     return counts
 
 
-def _labels(truth: Dataset | IterableDataset, metric: ModuleType) -> Dataset:
-    """The truth's label columns alone; a stream is written to disk, so that memory stays bounded."""
+def select_labels(truth: Dataset | IterableDataset, metric: ModuleType) -> Dataset:
+    """Select the label columns of ground truth rows; a stream is written to disk, so that memory stays bounded."""
     names = truth.column_names or list(truth.features or ())
     wanted = [name for name in metric.LABEL_COLUMNS if name in names]
     if isinstance(truth, Dataset):

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from bench_datasets.benchmarks import get_benchmark
 from bench_datasets.metrics.instancebench.columns import SCORE_COLUMNS, features
 from bench_datasets.metrics.instancebench.explain import explain
+from bench_datasets.metrics.instancebench.hints import likely_causes
 from bench_datasets.metrics.instancebench.pairing import attach, pair_units, read_answers
 from bench_datasets.metrics.instancebench.protocol import PROTOCOLS, Protocol, get_protocol
 from bench_datasets.metrics.instancebench.rows import ANSWER_COLUMNS, ANSWER_FEATURES, LABEL_COLUMNS
@@ -37,6 +38,7 @@ __all__ = [
     "features",
     "gather",
     "get_protocol",
+    "likely_causes",
     "pair_units",
     "paired_rows",
     "read_answers",

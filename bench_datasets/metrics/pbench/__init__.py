@@ -14,6 +14,7 @@ from bench_datasets.faults import BenchError
 from bench_datasets.metrics.gathering import ALL, Gathered, assemble
 from bench_datasets.metrics.pbench.columns import SCORE_COLUMNS, features
 from bench_datasets.metrics.pbench.explain import explain
+from bench_datasets.metrics.pbench.hints import likely_causes
 from bench_datasets.metrics.pbench.pairing import attach, pair_units, read_answers
 from bench_datasets.metrics.pbench.protocol import PROTOCOLS, Protocol, get_protocol
 from bench_datasets.metrics.pbench.rows import ANSWER_COLUMNS, LABEL_COLUMNS, row_names
@@ -46,6 +47,7 @@ __all__ = [
     "features",
     "gather",
     "get_protocol",
+    "likely_causes",
     "pair_units",
     "paired_rows",
     "read_answers",

@@ -13,6 +13,7 @@ from bench_datasets.faults import BenchError
 from bench_datasets.metrics.gathering import ALL, Gathered, assemble
 from bench_datasets.metrics.pvsg.columns import SCORE_COLUMNS, features
 from bench_datasets.metrics.pvsg.explain import explain
+from bench_datasets.metrics.pvsg.hints import likely_causes
 from bench_datasets.metrics.pvsg.pairing import attach, pair_units, read_answers
 from bench_datasets.metrics.pvsg.protocol import PROTOCOLS, Protocol, get_protocol
 from bench_datasets.metrics.pvsg.rows import ANSWER_COLUMNS, LABEL_COLUMNS
@@ -46,6 +47,7 @@ __all__ = [
     "features",
     "gather",
     "get_protocol",
+    "likely_causes",
     "pair_units",
     "paired_rows",
     "read_answers",
