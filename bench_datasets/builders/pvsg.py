@@ -45,7 +45,7 @@ from bench_datasets.builders.pvsg_files import (
 )
 from bench_datasets.builders.pvsg_frames import can_decode_video, frame_images, label_maps
 from bench_datasets.builders.pvsg_parts import Parts, code_version, part_key
-from bench_datasets.builders.pvsg_rows import build_video_row, frame_features, frame_masks, row_table, truth_features
+from bench_datasets.builders.pvsg_rows import build_video_row, frame_features, other_size, row_table, truth_features
 from bench_datasets.builders.pvsg_splits import as_test
 from bench_datasets.builders.sources import (
     PARQUET,
@@ -57,6 +57,7 @@ from bench_datasets.builders.sources import (
     pin,
 )
 from bench_datasets.faults import BenchError, Fault
+from bench_datasets.masks import encode_label_map
 
 logger = logging.getLogger(__name__)
 
@@ -318,7 +319,9 @@ class PVSG(SourceBuilder):
                 pictures = frame_images(folder, job.video, self.access, wanted)
                 undecoded += bool(wanted and not folder.files and job.video and not can_decode_video())
             without, rows, batch = 0, [], 0
+            sizes: list[str] = []
             for frame, label_map in label_maps(masks, entry):
+                sizes += filter(None, [other_size(entry, frame, label_map)])
                 row = _frame_row(entry, frame, label_map)
                 if pictures is not None:
                     row["image"] = next(pictures)[1]
@@ -327,6 +330,8 @@ class PVSG(SourceBuilder):
                 if len(rows) == _FRAME_ROWS or frame == wanted[-1]:
                     yield Key(number, batch), pa.Table.from_pylist(rows, schema=schema)
                     rows, batch = [], batch + 1
+            if sizes:
+                noted.add([Fault("mask_size", entry.video_id, f"{len(sizes)} of {len(wanted)} frames: {sizes[0]}")])
             if without:
                 noted.add([Fault("image_missing", entry.video_id, f"{without} of {len(wanted)} frames")])
             if not wanted:
@@ -370,7 +375,7 @@ def _entry(job: VideoJob) -> VideoEntry:
 
 def _frame_row(entry: VideoEntry, frame: int, label_map: Any) -> dict[str, Any]:
     category = {item.object_id: item.category for item in entry.objects}
-    masks = {label: mask for label, mask in frame_masks(entry, frame, label_map).items() if label in category}
+    masks = {label: mask for label, mask in encode_label_map(label_map).items() if label in category}
     return {
         "video_id": entry.video_id,
         "frame": frame,

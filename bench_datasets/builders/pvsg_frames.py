@@ -24,6 +24,9 @@ from bench_datasets.untrusted import open_file
 
 logger = logging.getLogger(__name__)
 
+MAX_PIXELS = 1 << 26
+"""Most pixels of a mask file whose size is not the annotated one."""
+
 _ONE_CHANNEL = {"P", "L", "I", "1", "I;16"}
 
 
@@ -32,33 +35,34 @@ def label_maps(folder: ImageFolder, entry: VideoEntry) -> Iterator[tuple[int, ND
 
     Args:
         folder: the video's masks.
-        entry: its annotation; an image of another size is not decoded.
+        entry: its annotation; an image of far more pixels is not decoded.
 
     Raises:
-        BenchError: a file is missing, damaged, no image of one channel, or of another size; the message names it.
+        BenchError: a file is missing, damaged, no image of one channel, or far too large; the message names it.
     """
+    limit = max(entry.height * entry.width, MAX_PIXELS)
     for frame in folder.files:
-        yield frame, read_label_map(folder.read(frame), (entry.height, entry.width), folder.where(frame))
+        yield frame, read_label_map(folder.read(frame), limit, folder.where(frame))
 
 
-def read_label_map(data: bytes, size: tuple[int, int], name: str) -> NDArray[Any]:
+def read_label_map(data: bytes, limit: int, name: str) -> NDArray[Any]:
     """A mask file's pixel values.
 
     Args:
         data: a PNG with a palette, or of one channel; pixel value = object id, 0 = void.
-        size: height and width that it must have.
+        limit: most pixels that it may have.
         name: what messages call it.
 
     Returns:
         `(height, width)` integers.
 
     Raises:
-        BenchError: it cannot be read, has colours in place of ids, or another size.
+        BenchError: it cannot be read, has colours in place of ids, or too many pixels.
     """
     try:
         with PIL.Image.open(io.BytesIO(data), formats=("PNG",)) as image:
             found, mode = (image.height, image.width), image.mode
-            if found == size and mode in _ONE_CHANNEL:
+            if found[0] * found[1] <= limit and mode in _ONE_CHANNEL:
                 values = np.asarray(image)
                 return values.astype(np.uint8) if values.dtype == np.bool_ else values
     except Exception as error:
@@ -68,9 +72,7 @@ def read_label_map(data: bytes, size: tuple[int, int], name: str) -> NDArray[Any
         ) from error
     if mode not in _ONE_CHANNEL:
         raise BenchError(f"{name}: expected pixel values that are object ids (a palette or one channel), found {mode}")
-    raise BenchError(
-        f"{name}: expected {size[0]} x {size[1]} (height x width, as `meta` says), found {found[0]} x {found[1]}"
-    )
+    raise BenchError(f"{name}: expected at most {limit:,} pixels, found {found[0]} x {found[1]} (height x width)")
 
 
 @functools.cache

@@ -27,10 +27,11 @@ def truth_features() -> Features:
     Columns:
         key: the video's id.
         source: `vidor`, `epic_kitchen` or `ego4d`.
-        height, width: pixels; every mask of the row has this size.
+        height, width: pixels, as the annotation's `meta` has them; a row whose masks have another size has the fault
+            `mask_size`.
         fps: frames a second.
         num_frames: frames that the annotation declares.
-        frames_present: frames that have a mask file.
+        frames_present: frames that have a mask file; files past `num_frames` do not count.
         objects: the annotated objects, visible or not, in the file's order.
         tubes: for each object the frames (from 0, ascending) where it is visible, and its mask in each.
         relations: those with a predicate of the vocabulary, in the file's order; spans `[first, last]` in frames from
@@ -106,24 +107,18 @@ def frame_features(images: bool) -> Features:
     return Features(columns)
 
 
-def frame_masks(entry: VideoEntry, frame: int, label_map: NDArray[Any]) -> dict[int, dict[str, Any]]:
-    """The masks of a frame's label map, by object id; all objects in one pass over the pixels.
+def other_size(entry: VideoEntry, frame: int, label_map: NDArray[Any]) -> str:
+    """Describe a label map whose size is not the one that the annotation says; empty for one of that size.
 
     Args:
-        entry: the video; its size is what the map must have.
-        frame: the frame's number, for messages.
-        label_map: `(height, width)` integers, pixel value = object id, 0 = void.
-
-    Raises:
-        BenchError: the map is of another size.
+        entry: the video.
+        frame: the frame's number.
+        label_map: `(height, width)` integers.
     """
-    if label_map.shape != (entry.height, entry.width):
-        found = " x ".join(map(str, label_map.shape))
-        raise BenchError(
-            f"{entry.video_id}: masks of frame {frame}: expected {entry.height} x {entry.width} (height x width, as "
-            f"`meta` says), found {found}"
-        )
-    return encode_label_map(label_map)
+    if label_map.shape == (entry.height, entry.width):
+        return ""
+    found = " x ".join(map(str, label_map.shape))
+    return f"frame {frame}: expected {entry.height} x {entry.width} (height x width, as `meta` says), found {found}"
 
 
 def build_video_row(
@@ -138,10 +133,11 @@ def build_video_row(
         video: path or URL of the mp4.
 
     Returns:
-        A row of `truth_features()` (class labels as integers), and its faults, one a code.
+        A row of `truth_features()` (class labels as integers), and its faults, one per code. Masks past the declared
+        number of frames are left out; masks of another size than the annotation says stay as they are (`mask_size`).
 
     Raises:
-        BenchError: a label map has another size than the annotation says, or the frames are out of order.
+        BenchError: the frames are out of order.
 
     Example:
         >>> meta = {"height": 1, "width": 3, "fps": 5, "num_frames": 2}
@@ -155,12 +151,19 @@ def build_video_row(
     """
     tubes: dict[int, dict[str, list[Any]]] = {item.object_id: {"frames": [], "masks": []} for item in entry.objects}
     present: list[int] = []
+    beyond: list[int] = []
+    sizes: list[str] = []
     unknown: dict[int, int] = {}
     for frame, label_map in frames:
-        if present and frame <= present[-1]:
-            raise BenchError(f"{entry.video_id}: expected frames in ascending order, found {frame} after {present[-1]}")
+        earlier = (beyond or present)[-1:]
+        if earlier and frame <= earlier[0]:
+            raise BenchError(f"{entry.video_id}: expected frames in ascending order, found {frame} after {earlier[0]}")
+        if 0 < entry.num_frames <= frame:
+            beyond.append(frame)
+            continue
         present.append(frame)
-        for label, mask in frame_masks(entry, frame, label_map).items():
+        sizes += filter(None, [other_size(entry, frame, label_map)])
+        for label, mask in encode_label_map(label_map).items():
             if label in tubes:
                 tubes[label]["frames"].append(frame)
                 tubes[label]["masks"].append(mask)
@@ -168,7 +171,9 @@ def build_video_row(
                 unknown[label] = unknown.get(label, 0) + 1
     noted = _Notes(entry.video_id)
     relations, left_out = _relations(entry, present, noted)
-    _note_frames(entry, present, noted)
+    _note_frames(entry, present, beyond, noted)
+    if sizes:
+        noted.add("mask_size", _some(sizes))
     if unknown:
         shown = _some([f"{label} ({count} frames)" for label, count in sorted(unknown.items())])
         noted.add("unknown_mask_id", f"in the masks and not in the annotation: {shown}")
@@ -224,6 +229,8 @@ def truth_from_label_maps(case: Mapping[str, Any], source: str = "vidor") -> dic
         label_map = np.asarray(values)
         if label_map.ndim == 1 and label_map.size == entry.height * entry.width:
             label_map = label_map.reshape(entry.height, entry.width)
+        if text := other_size(entry, frame, label_map):
+            raise BenchError(f"{entry.video_id}: label_maps: {text}")
         maps.append((frame, label_map))
     return build_video_row(entry, maps, source)[0]
 
@@ -248,8 +255,17 @@ def _some(values: Sequence[object], shown: int = 3) -> str:
     return text if len(values) <= shown else f"{text} and {len(values) - shown} more"
 
 
-def _note_frames(entry: VideoEntry, present: Sequence[int], noted: _Notes) -> None:
-    """Frames without their masks: wanting at the end (`frames_short`), or elsewhere, or all (`mask_missing`)."""
+def _note_frames(entry: VideoEntry, present: Sequence[int], beyond: Sequence[int], noted: _Notes) -> None:
+    """Note frames without masks and masks past the declared end.
+
+    Frames lack masks at the end (`frames_short`), or elsewhere, or everywhere (`mask_missing`).
+    """
+    if list(beyond) == [entry.num_frames] and present and present[0] == 1:
+        text = f"masks of frames 1 to {entry.num_frames} of {entry.num_frames} frames, which count from 0; rename them"
+        noted.add("frames_from_one", text)
+        return
+    if beyond:
+        noted.add("frames_beyond", f"masks of frame {_some(beyond)} of {entry.num_frames} frames (from 0)")
     if not present:
         noted.add("mask_missing", f"no masks at all of {entry.num_frames} frames")
         return
@@ -293,8 +309,11 @@ def _cut(spans: Sequence[Span], bounds: Span, name: str, noted: _Notes) -> list[
     """Spans within the bounds (both ends in), as the file orders them; what is cut or dropped is noted."""
     cut = []
     if not spans:
-        noted.add("span_outside", f"{name}: no span at all")
+        noted.add("span_missing", name)
     for first, last in spans:
+        if first > last:
+            noted.add("span_reversed", f"{name}: frames {first} to {last}")
+            continue
         start, end = max(first, bounds[0]), min(last, bounds[1])
         if start > end:
             noted.add("span_outside", f"{name}: frames {first} to {last} of {bounds[0]} to {bounds[1]}")

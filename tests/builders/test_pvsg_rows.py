@@ -61,7 +61,7 @@ def test_a_sound_video() -> None:
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.int32])
 def test_masks_are_those_of_pycocotools(dtype: Any) -> None:
     rng = np.random.default_rng(7)
-    entry = video("v")
+    entry = video("v", frames=40)
     entry["objects"] = [{"object_id": k, "category": "cup", "is_thing": True} for k in range(1, 6)]
     maps = [rng.integers(0, 6, (4, 6)).astype(dtype) for _ in range(40)]
     row, _ = build(entry, maps)
@@ -84,7 +84,8 @@ def test_masks_are_those_of_pycocotools(dtype: Any) -> None:
         ([2, 900], [[2, 2]], "span_clipped"),
         ([-2, 1], [[0, 1]], "span_clipped"),
         ([3, 5], [], "span_outside"),
-        ([2, 1], [], "span_outside"),
+        ([2, 1], [], "span_reversed"),
+        ([900, 5], [], "span_reversed"),
     ],
 )
 def test_spans_are_cut_to_the_frames_that_have_masks(span: list[int], cut: Any, code: str | None) -> None:
@@ -142,9 +143,40 @@ def test_ids_that_masks_and_annotation_do_not_share() -> None:
     assert [item["object_id"] for item in row["objects"]] == [1, 2]
 
 
-def test_masks_of_another_size_are_refused() -> None:
-    with pytest.raises(BenchError, match=r"v: masks of frame 1: expected 4 x 6 .*found 6 x 4"):
-        build(video("v"), [STILL, STILL.T])
+def test_masks_of_another_size_are_kept_and_noted() -> None:
+    row, faults = build(video("v"), [STILL, STILL.T, STILL])
+    assert faults == {"mask_size": "frame 1: expected 4 x 6 (height x width, as `meta` says), found 6 x 4"}
+    assert FAULTS["mask_size"].default == "stop"
+    assert (row["height"], row["width"]) == (4, 6)
+    assert [mask["size"] for mask in row["tubes"][0]["masks"]] == [[4, 6], [6, 4], [4, 6]]
+
+
+def test_masks_past_the_declared_end_are_left_out() -> None:
+    sound, _ = build(video("v", [(1, 2, "on", [[0, 9]])]), [STILL] * 3)
+    row, faults = build(video("v", [(1, 2, "on", [[0, 9]])]), [STILL] * 3 + [None] * 6 + [STILL])
+    assert list(faults) == ["span_clipped", "frames_beyond"]
+    assert faults["frames_beyond"] == "masks of frame 9 of 3 frames (from 0)"
+    assert {name: value for name, value in row.items() if name != "faults"} == {
+        name: value for name, value in sound.items() if name != "faults"
+    }
+    assert row["relations"][0]["spans"] == [[0, 2]]
+
+
+@pytest.mark.parametrize("maps", [[None, STILL, STILL, STILL], [None, STILL, None, STILL]])
+def test_masks_numbered_from_one_stop(maps: list[Any]) -> None:
+    _, faults = build(video("v", [(1, 2, "on", [[1, 1]])]), maps)
+    assert list(faults) == ["frames_from_one"]
+    assert "count from 0; rename them" in faults["frames_from_one"]
+    assert FAULTS["frames_from_one"].default == "stop"
+    assert "frames_from_one" not in build(video("v", frames=4), maps)[1]  # the declared end says they count from 0
+
+
+def test_relation_without_a_span_is_noted() -> None:
+    row, faults = build(video("v", [(1, 2, "on", [])]), [STILL] * 3)
+    assert (row["relations"][0]["spans"], faults) == ([], {"span_missing": "1 on 2"})
+
+
+def test_frames_out_of_order_are_refused() -> None:
     with pytest.raises(BenchError, match="ascending order, found 0 after 1"):
         build_video_row(parse_entry(video("v")), [(1, STILL), (0, STILL)], "vidor")
 
