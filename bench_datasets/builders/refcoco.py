@@ -23,9 +23,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bench_datasets.builders.refcoco_refs import read_json, read_refs
+from bench_datasets.builders.coco_annotations import CocoFile, looks_exchanged
+from bench_datasets.builders.refcoco_refs import read_refs
 from bench_datasets.builders.refcoco_words import guess_operation
-from bench_datasets.faults import BenchError
+from bench_datasets.faults import BenchError, shorten
 
 ORDER = "role_source:order"
 """The tag of a role that was given by the sentences' order."""
@@ -33,26 +34,52 @@ ORDER = "role_source:order"
 MAX_SENTENCES = 10_000_000
 """Most sentences that are read."""
 
+MAX_SENTENCE = 10_000
+"""Most characters of one sentence."""
+
+MAX_CHARACTERS = 1 << 28
+"""Most characters of all sentences together."""
+
+_OTHER_SPLITS = "refs of other splits"
+
 _ROLES = ("minimal", "variant")
 
 
 @dataclass
 class Converted:
-    """What was written, and what was not.
+    """What was written, and what was left out.
 
     Attributes:
         path: the manifest.
-        sets: lines written, one a ref.
+        sets: lines written, one per ref.
         expressions: expressions in them.
         left_out: numbers of refs and sentences that were not written, by reason.
+        other_splits: numbers of refs of the splits that were not asked for, by split.
+        noted: numbers of refs that deserve a look, by reason.
         read: sentences that were looked at.
+        characters: characters in them.
     """
 
     path: str
     sets: int = 0
     expressions: int = 0
     left_out: Counter[str] = field(default_factory=Counter)
+    other_splits: Counter[str] = field(default_factory=Counter)
+    noted: Counter[str] = field(default_factory=Counter)
     read: int = 0
+    characters: int = 0
+
+    def reasons(self) -> list[str]:
+        """What was left out, one line per reason."""
+        splits = ", ".join(f"{name} {n}" for name, n in sorted(self.other_splits.items())[:12])
+        return [
+            f"{n} {reason}" + (f" ({splits})" if reason == _OTHER_SPLITS else "") for reason, n in self.left_out.items()
+        ]
+
+    def lines(self) -> list[str]:
+        """What was left out and what was noted, one line each, for a person."""
+        noted = [f"note: {n} {reason}" for reason, n in self.noted.items()]
+        return [f"left out: {reason}" for reason in self.reasons()] + noted
 
 
 def refcoco_to_manifest(
@@ -68,8 +95,11 @@ def refcoco_to_manifest(
 
     Each ref becomes one set, `refcoco-<ref_id>`, its sentences the expressions `refcoco-<ref_id>-<sent_id>`, which is
     what predictions name as `expression_id`. The set's candidates are the image's instances of the target's category,
-    crowds marked. A ref needs two sentences that differ, since a set without a variant cannot be scored. The file
-    appears whole or not at all.
+    crowds marked. The file appears whole or not at all.
+
+    A set needs a target with a mask and two sentences that differ. Refs that lack one of them are left out and counted:
+    those whose target is a crowd region, or has no valid mask of the image's size, and those with fewer than two
+    sentences. Sentences without text are left out, too.
 
     Args:
         instances_json: COCO's `instances.json` (images, annotations, categories).
@@ -84,14 +114,15 @@ def refcoco_to_manifest(
         What was written and what was left out.
 
     Raises:
-        BenchError: a file is missing, malformed, unsafe or at odds with the other; the message names the ref.
+        BenchError: a file is missing, malformed or unsafe, holds an id twice, or the two files disagree; the message
+            names the ref or the id.
     """
     target = Path(out_path)
     done = Converted(str(target))
     if target.suffix != ".jsonl":
         raise BenchError(f"out_path: expected a name like test.jsonl, got {str(target)!r}")
     found = _refs_file(Path(refs), split_by)
-    coco = _Instances(Path(instances_json))
+    coco = CocoFile(instances_json)
     target.parent.mkdir(parents=True, exist_ok=True)
     handle, scratch = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}-")
     try:
@@ -99,8 +130,12 @@ def refcoco_to_manifest(
             for line in _lines(read_refs(found), coco, str(found), split, images, done):
                 stream.write(json.dumps(line) + "\n")
         if not done.sets:
-            reasons = ", ".join(f"{n} {reason}" for reason, n in done.left_out.items()) or "the file holds no ref"
-            raise BenchError(f"{found}: expected refs to write, found none ({reasons})")
+            reasons = ", ".join([*done.reasons(), *(f"{n} {reason}" for reason, n in done.noted.items())])
+            reasons = reasons or "the file holds no ref"
+            advice = ""
+            if done.other_splits and set(done.left_out) == {_OTHER_SPLITS}:
+                advice = f"; no ref has the split {split!r}: name one that the file has"
+            raise BenchError(f"{found}: expected refs to write, found none ({reasons}){advice}")
         os.chmod(scratch, 0o666 & ~_umask())
         os.replace(scratch, target)
     except BaseException:
@@ -127,32 +162,10 @@ def _refs_file(refs: Path, split_by: str | None) -> Path:
     raise BenchError(f"{refs}: expected refs({split_by}).json or refs({split_by}).p, found {there}")
 
 
-class _Instances:
-    """COCO's instances by id, and by image and category."""
-
-    def __init__(self, path: Path) -> None:
-        value = read_json(path)
-        parts = [
-            value.get(name) if isinstance(value, dict) else None for name in ("images", "annotations", "categories")
-        ]
-        if not all(isinstance(part, list) and all(isinstance(item, dict) for item in part) for part in parts):
-            raise BenchError(f"{path}: expected COCO instances with lists images, annotations and categories")
-        self.path = path
-        try:
-            self.images = {image["id"]: image for image in parts[0] or []}
-            self.categories = {category["id"]: category["name"] for category in parts[2] or []}
-            self.annotations = {annotation["id"]: annotation for annotation in parts[1] or []}
-            self.alike: dict[tuple[Any, Any], list[Mapping[str, Any]]] = {}
-            for annotation in self.annotations.values():
-                self.alike.setdefault((annotation["image_id"], annotation["category_id"]), []).append(annotation)
-        except (KeyError, TypeError) as error:
-            raise BenchError(f"{path}: expected images, annotations and categories with ids, found {error!r}") from None
-
-
 def _lines(
-    refs: Sequence[Any], coco: _Instances, name: str, split: str | None, images: str, done: Converted
+    refs: Sequence[Any], coco: CocoFile, name: str, split: str | None, images: str, done: Converted
 ) -> Iterator[dict[str, Any]]:
-    seen: set[Any] = set()
+    seen: set[int] = set()
     for number, ref in enumerate(refs):
         place = f"{name}: ref {number}"
         if not isinstance(ref, dict):
@@ -162,36 +175,57 @@ def _lines(
             raise BenchError(f"{place}: field 'ref_id': expected ids that differ, found {ref_id} again")
         seen.add(ref_id)
         if split is not None and ref.get("split") != split:
-            done.left_out["refs of other splits"] += 1
+            done.left_out[_OTHER_SPLITS] += 1
+            other = ref.get("split")
+            done.other_splits[other if isinstance(other, str) and len(other) <= 40 else shorten(other, 40)] += 1
             continue
+        if isinstance(ref.get("ann_id"), list):
+            raise BenchError(
+                f"{place}: field 'ann_id': expected an integer id, found a list; this looks like gRefCOCO, whose "
+                "expressions mean several objects or none. A set of InstanceBench has exactly one target; `convert "
+                "coco --captions` writes ground truth of PBench, where an expression means any number of objects"
+            )
         expressions = _expressions(ref, ref_id, place, done)
         if len(expressions) < len(_ROLES):
             done.left_out["refs with fewer than two sentences that differ"] += 1
             continue
-        done.sets += 1
-        done.expressions += len(expressions)
-        yield {**_target(ref, ref_id, coco, place, images), "expressions": expressions}
+        target = _target(ref, ref_id, coco, place, images, done)
+        if target is not None:
+            done.sets += 1
+            done.expressions += len(expressions)
+            yield {**target, "expressions": expressions}
 
 
-def _target(ref: Mapping[str, Any], ref_id: int, coco: _Instances, place: str, images: str) -> dict[str, Any]:
+def _target(
+    ref: Mapping[str, Any], ref_id: int, coco: CocoFile, place: str, images: str, done: Converted
+) -> dict[str, Any] | None:
+    """A set's line without its expressions; None where the target cannot be one."""
     annotation = _known(coco.annotations, _id(ref, "ann_id", place), "annotation", place, coco)
     image = _known(coco.images, annotation["image_id"], "image", place, coco)
     category = _known(coco.categories, annotation["category_id"], "category", place, coco)
-    if ref.get("image_id", image["id"]) != image["id"]:
-        raise BenchError(
-            f"{place}: field 'image_id': expected {image['id']}, the image of annotation {annotation['id']}, found "
-            f"{ascii(ref['image_id'])[:40]}; do the refs belong to {coco.path}?"
-        )
-    try:
-        file_name, height, width = str(image["file_name"]), int(image["height"]), int(image["width"])
-    except (KeyError, TypeError, ValueError, OverflowError):
-        raise BenchError(f"{coco.path}: image {image['id']}: expected file_name, height and width") from None
+    for name, own in (("image_id", image["id"]), ("category_id", annotation["category_id"])):
+        if ref.get(name, own) != own:
+            raise BenchError(
+                f"{place}: field {name!r}: expected {own}, as annotation {annotation['id']} has it, found "
+                f"{shorten(ref[name])}; do the refs belong to {coco.path}?"
+            )
+    (height, width), file_name = coco.size(image), coco.file_name(image)
+    alike = coco.alike[annotation["image_id"], annotation["category_id"]]
+    if any(looks_exchanged(other.get("segmentation"), height, width) for other in alike):
+        done.noted["refs whose image has polygons that fit only if its height and width are exchanged"] += 1
+    if annotation.get("iscrowd"):
+        done.left_out["refs whose target is a crowd region"] += 1
+        return None
+    found = coco.instance(annotation, height, width)
+    if found.mask is None:
+        done.left_out[f"refs whose target has a mask that {found.problem}"] += 1
+        return None
     return {
         "tces_id": f"refcoco-{ref_id}",
         "image": f"{images.rstrip('/')}/{file_name}" if images else file_name,
         "image_id": str(image["id"]),
         "source": "coco",
-        "category": str(category),
+        "category": category,
         "height": height,
         "width": width,
         "target": str(annotation["id"]),
@@ -202,7 +236,7 @@ def _target(ref: Mapping[str, Any], ref_id: int, coco: _Instances, place: str, i
                 "iscrowd": int(bool(other.get("iscrowd", 0))),
                 "bbox": other.get("bbox"),
             }
-            for other in coco.alike[annotation["image_id"], annotation["category_id"]]
+            for other in alike
         ],
     }
 
@@ -215,26 +249,46 @@ def _expressions(ref: Mapping[str, Any], ref_id: int, place: str, done: Converte
     if done.read > MAX_SENTENCES:
         raise BenchError(f"{place}: more than {MAX_SENTENCES} sentences up to here; is this RefCOCO?")
     found: dict[str, dict[str, Any]] = {}
+    ids: set[int] = set()
     for k, sentence in enumerate(sentences):
         within = f"{place}: sentence {k}"
         if not isinstance(sentence, dict):
             raise BenchError(f"{within}: expected a dict, found {type(sentence).__name__}")
-        text = sentence.get("sent") or sentence.get("raw")
-        if not isinstance(text, str) or not text.strip():
-            raise BenchError(f"{within}: field 'sent': expected a text, found {ascii(text)[:40]}")
-        text = " ".join(text.split())
+        text = _text(sentence, within)
+        done.characters += len(text)
+        if done.characters > MAX_CHARACTERS:
+            raise BenchError(f"{within}: more than {MAX_CHARACTERS} characters up to here; is this RefCOCO?")
+        if not text:
+            done.left_out["sentences without text"] += 1
+            continue
         if text.lower() in found:
             done.left_out["sentences that repeat an earlier one of their ref"] += 1
             continue
+        sent_id = _id(sentence, "sent_id", within)
+        if sent_id in ids:
+            raise BenchError(f"{within}: field 'sent_id': expected ids that differ within a ref, found {sent_id} again")
+        ids.add(sent_id)
         guess = guess_operation(text)
         found[text.lower()] = {
-            "expression_id": f"refcoco-{ref_id}-{_id(sentence, 'sent_id', within)}",
+            "expression_id": f"refcoco-{ref_id}-{sent_id}",
             "role": _ROLES[len(found)] if len(found) < len(_ROLES) else "extra",
             "text": text,
             "operation": guess.operation,
             "tags": [*guess.tags, ORDER],
         }
     return list(found.values())
+
+
+def _text(sentence: Mapping[str, Any], place: str) -> str:
+    """A sentence's words with single spaces: `sent`, or `raw` where that is empty; empty where both are."""
+    text = sentence.get("sent") or sentence.get("raw")
+    if text is None and ("sent" in sentence or "raw" in sentence):
+        text = ""
+    if not isinstance(text, str):
+        raise BenchError(f"{place}: field 'sent': expected a text, found {shorten(text)}")
+    if len(text) > MAX_SENTENCE:
+        raise BenchError(f"{place}: field 'sent': expected at most {MAX_SENTENCE} characters, found {len(text)}")
+    return " ".join(text.split())
 
 
 def _id(values: Mapping[str, Any], name: str, place: str) -> int:
@@ -244,13 +298,12 @@ def _id(values: Mapping[str, Any], name: str, place: str) -> int:
     return value
 
 
-def _known(table: Mapping[Any, Any], key: Any, what: str, place: str, coco: _Instances) -> Any:
-    try:
-        return table[key]
-    except (KeyError, TypeError):
+def _known(table: Mapping[Any, Any], key: Any, what: str, place: str, coco: CocoFile) -> Any:
+    if key not in table:
         raise BenchError(
-            f"{place}: expected {what} {ascii(key)[:40]} in {coco.path}, found none; do the refs belong to it?"
-        ) from None
+            f"{place}: expected {what} {shorten(key)} in {coco.path}, found none; do the refs belong to it?"
+        )
+    return table[key]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -272,8 +325,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"error: {error}", file=sys.stderr)
         return 1
     print(f"wrote {done.path}: {done.sets} sets, {done.expressions} expressions")
-    for reason, count in done.left_out.items():
-        print(f"left out: {count} {reason}")
+    for line in done.lines():
+        print(line)
     return 0
 
 

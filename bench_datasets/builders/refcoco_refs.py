@@ -10,14 +10,15 @@ from __future__ import annotations
 import io
 import pickle
 import pickletools
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
-from bench_datasets.faults import BenchError
-from bench_datasets.untrusted import load_json, open_regular
+from bench_datasets.builders.coco_annotations import parse_json, read_bounded
+from bench_datasets.faults import BenchError, shorten_text
 
-MAX_FILE = 1 << 31
-"""Largest annotation file that is read: 2 GiB."""
+_SPARE = 1000
+"""Values that a small pickle may hold beyond one per byte."""
 
 _PLAIN = frozenset(
     {
@@ -32,6 +33,9 @@ _PLAIN = frozenset(
 )
 
 
+_INSTRUCTIONS = {opcode.code: opcode for opcode in pickletools.opcodes}
+
+
 def read_refs(path: Path) -> list[Any]:
     """The refs of a file, as it has them.
 
@@ -43,7 +47,7 @@ def read_refs(path: Path) -> list[Any]:
             or no list.
     """
     data = read_bounded(path)
-    value = _json(data, path) if data.lstrip()[:1] in (b"[", b"{") and path.suffix == ".json" else None
+    value = parse_json(data, path) if data.lstrip()[:1] in (b"[", b"{") and path.suffix == ".json" else None
     if value is None:
         if path.suffix == ".json":
             raise BenchError(f"{path}: expected a JSON list of refs, found {data[:20]!a}")
@@ -51,30 +55,6 @@ def read_refs(path: Path) -> list[Any]:
     if not isinstance(value, list):
         raise BenchError(f"{path}: expected a list of refs, found {type(value).__name__}")
     return value
-
-
-def read_json(path: Path) -> Any:
-    """A JSON file's value.
-
-    Raises:
-        BenchError: the file is missing, too large or no JSON.
-    """
-    return _json(read_bounded(path), path)
-
-
-def read_bounded(path: Path) -> bytes:
-    """A regular file's bytes, at most `MAX_FILE`.
-
-    Raises:
-        BenchError: the file is missing, no regular file, or larger.
-    """
-    if not path.is_file():
-        raise BenchError(f"{path}: expected a file, found {'a folder or device' if path.exists() else 'nothing there'}")
-    with open_regular(path) as file:
-        data = file.read(MAX_FILE + 1)
-    if len(data) > MAX_FILE:
-        raise BenchError(f"{path}: the file has more than {MAX_FILE} bytes; is it the annotation?")
-    return data
 
 
 def load_plain_pickle(data: bytes, name: str) -> Any:
@@ -85,8 +65,9 @@ def load_plain_pickle(data: bytes, name: str) -> Any:
         name: what messages call it.
 
     Raises:
-        BenchError: an instruction would import, call or build anything else (nothing has run by then), or the pickle is
-            broken or cut off.
+        BenchError: an instruction would import, call or build anything else (nothing has run by then), the pickle is
+            broken or cut off, or its lists and dicts contain one another so often that it means far more values than
+            it has bytes.
 
     Example:
         >>> load_plain_pickle(pickle.dumps([{"ref_id": 1}]), "refs.p")
@@ -94,11 +75,30 @@ def load_plain_pickle(data: bytes, name: str) -> Any:
     """
     _inspect(data, name)
     try:
-        return _Plain(io.BytesIO(data), encoding="utf-8", errors="replace").load()
+        value = _Plain(io.BytesIO(data), encoding="utf-8", errors="replace").load()
     except BenchError:
         raise
     except Exception as error:  # whatever a broken pickle sets off
         raise BenchError(f"{name}: expected a whole pickle, found it broken ({type(error).__name__})") from None
+    _bound(value, len(data) + _SPARE, name)
+    return value
+
+
+def _bound(value: Any, limit: int, name: str) -> None:
+    """Count the values, a list that stands in two places twice: every value takes a byte unless it is shared."""
+    left, found = [value], 0
+    while left:
+        item = left.pop()
+        found += 1
+        if isinstance(item, dict):
+            left += item.values()
+        elif isinstance(item, list):
+            left += item
+        if found + len(left) > limit:
+            raise BenchError(
+                f"{name}: expected at most one value per byte ({limit - _SPARE:,} bytes), found more: its lists or "
+                "dicts are contained in one another; save the refs as JSON where you trust them"
+            )
 
 
 def _inspect(data: bytes, name: str) -> None:
@@ -106,7 +106,7 @@ def _inspect(data: bytes, name: str) -> None:
     kept = 0
     stop = -1
     try:
-        for opcode, argument, position in pickletools.genops(data):
+        for opcode, argument, position in _instructions(data):
             if opcode.name not in _PLAIN:
                 raise BenchError(
                     f"{name}: byte {position}: expected a pickle of lists, dicts, texts and numbers, found the "
@@ -123,13 +123,34 @@ def _inspect(data: bytes, name: str) -> None:
                     )
             elif opcode.name == "MEMOIZE":
                 kept += 1
-            stop = position or 0
+            stop = position
     except BenchError:
         raise
     except Exception as error:
         raise BenchError(f"{name}: expected a whole pickle, found it broken ({_first(error)})") from None
     if stop + 1 < len(data):
         raise BenchError(f"{name}: expected the file to end with the pickle, found {len(data) - stop - 1} more bytes")
+
+
+def _instructions(data: bytes) -> Iterator[tuple[pickletools.OpcodeInfo, Any, int]]:
+    """As `pickletools.genops`, which takes byte strings of Python 2 for ASCII; here their bytes are passed over."""
+    stream = io.BytesIO(data)
+    while True:
+        position = stream.tell()
+        code = stream.read(1)
+        opcode = _INSTRUCTIONS.get(code.decode("latin-1"))
+        if opcode is None:
+            found = f"no instruction {code!r}" if code else "the end of the file"
+            raise ValueError(f"byte {position}: found {found}")
+        argument = None
+        if opcode.name == "STRING":
+            if not stream.readline().endswith(b"\n"):
+                raise ValueError(f"byte {position}: found a text that is cut off")
+        elif opcode.arg is not None:
+            argument = opcode.arg.reader(stream)
+        yield opcode, argument, position
+        if opcode.name == "STOP":
+            return
 
 
 class _Plain(pickle.Unpickler):
@@ -142,12 +163,5 @@ class _Plain(pickle.Unpickler):
         raise BenchError("expected plain values, found a persistent id")
 
 
-def _json(data: bytes, path: Path) -> Any:
-    try:
-        return load_json(data)
-    except (ValueError, RecursionError) as error:
-        raise BenchError(f"{path}: expected JSON, found {_first(error)}") from None
-
-
 def _first(error: BaseException) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0][:120]
+    return shorten_text((str(error).strip().splitlines() or [type(error).__name__])[0], 120)

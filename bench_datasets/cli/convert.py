@@ -48,9 +48,10 @@ def refcoco(
     with working("converting"):
         done = refcoco_to_manifest(instances, refs, to, split=split, split_by=split_by, images=images)
     if as_json:
-        found = {"path": done.path, "sets": done.sets, "expressions": done.expressions, "left_out": done.left_out}
+        counts = {"left_out": done.left_out, "other_splits": done.other_splits, "noted": done.noted}
+        found = {"path": done.path, "sets": done.sets, "expressions": done.expressions, **counts}
         echo(json.dumps(found, indent=2))
         return
     out().print(f"wrote {done.path}: {done.sets} sets, {done.expressions} expressions", markup=False, soft_wrap=True)
-    for reason, count in done.left_out.items():
-        remark(f"left out: {count} {reason}")
+    for line in done.lines():
+        remark(line)

@@ -51,7 +51,9 @@ def small_coco() -> dict[str, Any]:
     }
 
 
-def ref(number: int, annotation: int, *sentences: str, split: str = "val", image: int = 1) -> dict[str, Any]:
+def ref(
+    number: int, annotation: int, *sentences: str, split: str = "val", image: int = 1, category: int = 3
+) -> dict[str, Any]:
     """A ref as the files hold it."""
     said = [
         {"sent_id": number * 10 + k, "sent": text, "raw": text.title(), "tokens": text.split()}
@@ -61,7 +63,7 @@ def ref(number: int, annotation: int, *sentences: str, split: str = "val", image
         "ref_id": number,
         "ann_id": annotation,
         "image_id": image,
-        "category_id": 3,
+        "category_id": category,
         "split": split,
         "file_name": "COCO.jpg",
         "sent_ids": [sentence["sent_id"] for sentence in said],
@@ -72,8 +74,8 @@ def ref(number: int, annotation: int, *sentences: str, split: str = "val", image
 REFS = [
     ref(1, 11, "left car", "car next to the dog", "Left  car", "car not in the middle"),
     ref(2, 12, "second car", "the blue one", split="testA"),
-    ref(3, 21, "dog", image=2),
-    ref(4, 14, "brown dog", "dog"),
+    ref(3, 21, "dog", image=2, category=18),
+    ref(4, 14, "brown dog", "dog", category=18),
 ]
 
 
@@ -139,7 +141,8 @@ def test_pickles_of_every_protocol_give_the_same(files: Path) -> None:
 def test_splits_are_taken_apart(files: Path) -> None:
     assert [line["tces_id"] for line in convert(files, "refs(unc).json", split="testA")] == ["refcoco-2"]
     assert [line["image"] for line in convert(files, "refs(unc).json", split="testA", images="")] == ["1.jpg"]
-    with pytest.raises(BenchError, match=r"expected refs to write, found none .4 refs of other splits"):
+    words = r"found none .4 refs of other splits .testA 1, val 3..; no ref has the split 'none'"
+    with pytest.raises(BenchError, match=words):
         convert(files, "refs(unc).json", split="none")
 
 
@@ -148,6 +151,96 @@ def test_python_2_wrote_texts_as_bytes(files: Path) -> None:
     old = b"\x80\x02]q\x01}q\x02(U\x06ref_idq\x03K\x07U\x04noteq\x04U\x05caf\xc3\xa9q\x05ua."
     for data in (oldest, old):
         assert load_plain_pickle(data, "refs.p") == [{"ref_id": 7, "note": "caf\u00e9"}]
+
+
+@pytest.mark.parametrize("protocol", [0, 1, 2])
+def test_byte_strings_that_are_not_ascii_are_read_in_every_old_protocol(protocol: int) -> None:
+    raw = {0: b"S'caf\\xc3\\xa9 \xff'\n", 1: b"T\x07\x00\x00\x00caf\xc3\xa9 \xff", 2: b"U\x07caf\xc3\xa9 \xff"}
+    data = b"(lp1\n" + raw[protocol] + b"a."
+    assert load_plain_pickle(data, "refs.p") == ["caf\u00e9 \ufffd"]
+
+
+@pytest.mark.parametrize("field", ["sent", "image_id", "ann_id", "split", "ref_id", "note"])
+def test_a_pickle_whose_lists_contain_one_another_is_refused_by_its_size(files: Path, field: str) -> None:
+    bomb: list[Any] = ["lol"] * 10
+    for _ in range(30):
+        bomb = [bomb] * 10
+    value = {**ref(1, 11, "left car", "car"), field: bomb}
+    if field == "sent":
+        value["sentences"][0]["sent"] = bomb
+    (files / "bomb.p").write_bytes(pickle.dumps([value], protocol=2))
+    with pytest.raises(BenchError, match=r"bomb\.p: expected at most one value per byte") as caught:
+        convert(files, "bomb.p")
+    assert len(str(caught.value)) < 1000
+
+
+def test_a_pickle_that_shares_a_list_a_few_times_is_read() -> None:
+    shared = ["left", "car"]
+    value = [{"ref_id": k, "tokens": shared} for k in range(50)]
+    assert load_plain_pickle(pickle.dumps(value), "refs.p") == value
+
+
+def changed(files: Path, change: Any) -> None:
+    """Change the instances."""
+    coco = small_coco()
+    change(coco)
+    (files / "instances.json").write_text(json.dumps(coco))
+
+
+@pytest.mark.parametrize("part", ["images", "annotations", "categories"])
+def test_an_id_that_stands_twice_in_the_instances_is_named(files: Path, part: str) -> None:
+    changed(files, lambda coco: coco[part].append({**coco[part][0], "height": 80, "name": "other"}))
+    number, places = small_coco()[part][0]["id"], len(small_coco()[part])
+    words = rf"instances\.json: {part}\[0\] and {part}\[{places}\]: .* found the id {number} twice"
+    with pytest.raises(BenchError, match=words):
+        convert(files, "refs(unc).json")
+    assert not (files / "test.jsonl").exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"iscrowd": 1}, "refs whose target is a crowd region"),
+        ({"segmentation": [[1, 1, 2, 2]]}, "refs whose target has a mask that is not valid"),
+        ({"segmentation": None}, "refs whose target has a mask that is not valid"),
+        ({"segmentation": {"size": [10, 20], "counts": [200]}}, "refs whose target has a mask that is empty"),
+        (
+            {"segmentation": {"size": [5, 20], "counts": [0, 100]}},
+            "refs whose target has a mask that has another size than the image",
+        ),
+        (
+            {"segmentation": {"size": [20, 10], "counts": [0, 200]}},
+            "refs whose target has a mask that has another size than the image (height and width exchanged)",
+        ),
+    ],
+)
+def test_a_target_that_cannot_be_one_is_left_out_and_the_rest_is_scored(
+    files: Path, change: dict[str, Any], reason: str
+) -> None:
+    changed(files, lambda coco: coco["annotations"][0].update(change))
+    done = refcoco_to_manifest(files / "instances.json", files / "refs(unc).json", files / "test.jsonl")
+    assert done.left_out[reason] == 1
+    assert f"left out: 1 {reason}" in done.lines()
+    data = load(files)
+    assert data["key"][:] == ["refcoco-2", "refcoco-4"]
+    assert all("target_missing" not in faults for faults in data["faults"])
+
+
+def test_sentences_without_text_are_left_out_and_counted(files: Path) -> None:
+    value = ref(1, 11, "", "left car", "  ", "the blue car")
+    value["sentences"].append({"sent_id": 99, "sent": None, "raw": None})
+    (files / "refs.json").write_text(json.dumps([value]))
+    done = refcoco_to_manifest(files / "instances.json", files / "refs.json", files / "test.jsonl")
+    assert (done.sets, done.expressions, dict(done.left_out)) == (1, 2, {"sentences without text": 3})
+
+
+def test_exchanged_height_and_width_are_noted(files: Path) -> None:
+    changed(files, lambda coco: [image.update(height=20, width=10) for image in coco["images"]])
+    done = refcoco_to_manifest(files / "instances.json", files / "refs(unc).json", files / "test.jsonl")
+    assert list(done.noted.values()) == [2]
+    assert "height and width are exchanged" in done.lines()[-1]
+    with pytest.raises(BenchError, match=r"found none .*1 refs whose image has polygons that fit only if"):
+        convert(files, "refs(unc).json", split="testA")
 
 
 def hostile() -> dict[str, bytes]:
@@ -217,6 +310,13 @@ def test_a_broken_pickle(files: Path) -> None:
         ({"ref_id": 2}, "field 'ref_id': expected ids that differ, found 2 again"),
         ({"ann_id": 99}, r"ref 4: expected annotation 99 in .*instances\.json"),
         ({"image_id": 2}, "field 'image_id': expected 1"),
+        ({"category_id": 18}, "field 'category_id': expected 3, as annotation 11 has it, found 18"),
+        ({"ann_id": [11, 12]}, "field 'ann_id': expected an integer id, found a list; this looks like gRefCOCO"),
+        ({"sentences": [{"sent_id": 1, "sent": "x" * 10_001}]}, "at most 10000 characters, found 10001"),
+        (
+            {"sentences": [{"sent_id": 1, "sent": "left"}, {"sent_id": 1, "sent": "right"}]},
+            "sentence 1: field 'sent_id': expected ids that differ within a ref, found 1 again",
+        ),
         ({"sentences": None}, "field 'sentences': expected a list"),
         ({"sentences": [3]}, "sentence 0: expected a dict"),
         ({"sentences": [{"sent_id": 1}]}, "sentence 0: field 'sent': expected a text"),
@@ -240,7 +340,7 @@ def test_files_that_are_none(files: Path) -> None:
     for content, words in (
         ("{}", "expected COCO instances"),
         ("[", "expected JSON"),
-        ('{"images": [{}], "annotations": [], "categories": []}', "with ids"),
+        ('{"images": [{}], "annotations": [], "categories": []}', r"images\[0\]: field 'id': expected an id"),
     ):
         (files / "instances.json").write_text(content)
         with pytest.raises(BenchError, match=words):
@@ -254,7 +354,10 @@ def test_real_instances(shared: Path, tmp_path: Path) -> None:
     source = shared / "data" / "coco_panoptic" / "panoptic_coco_detection_format.json"
     value = json.loads(source.read_text())
     people = [a for a in value["annotations"] if not a["iscrowd"]][:3]
-    refs = [ref(k, a["id"], "the first one", "the other", image=a["image_id"]) for k, a in enumerate(people)]
+    refs = [
+        ref(k, a["id"], "the first one", "the other", image=a["image_id"], category=a["category_id"])
+        for k, a in enumerate(people)
+    ]
     (tmp_path / "refs.p").write_bytes(pickle.dumps(refs, protocol=2))
     refcoco_to_manifest(source, tmp_path / "refs.p", tmp_path / "test.jsonl")
     data = load(tmp_path)
@@ -309,7 +412,7 @@ def test_commands(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
         env={**os.environ, "PYTHONPATH": str(ROOT)},
     )
     assert "1 sets, 2 expressions" in done.stdout
-    assert "left out: 3 refs of other splits" in done.stdout
+    assert "left out: 3 refs of other splits (val 3)" in done.stdout
     from bench_datasets.cli.app import app
 
     arguments = ["convert", "refcoco", "--instances", given[0], "--refs", given[1], "--out", given[2], "--json"]
