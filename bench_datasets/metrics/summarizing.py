@@ -210,16 +210,20 @@ def _counted_as_wrong(scored: pa.Table, on_fault: str | None) -> bool:
 
 
 def _faults(table: pa.Table, others: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Faults of the rows, then those that belong to no row; codes in order, a few keys each."""
-    found: dict[str, list[str]] = {}
+    """Faults of the rows, then those that belong to no row; codes in order, a few keys each.
+
+    A row of ground truth counts once per code, even if it was scored in several runs and conditions.
+    """
+    found: dict[str, dict[str, None]] = {}
     for key, codes in zip(table["key"].to_pylist(), table["faults"].to_pylist(), strict=True):
         for code in codes or ():
-            found.setdefault(code, []).append(key)
-    result = {code: {"count": len(keys), "examples": keys[:EXAMPLES]} for code, keys in found.items()}
+            found.setdefault(code, {})[key] = None
+    result = {code: {"count": len(keys), "examples": list(keys)[:EXAMPLES]} for code, keys in found.items()}
     for code, entry in others.items():
         old = result.get(code, {"count": 0, "examples": []})
         result[code] = {
-            "count": old["count"] + entry["count"], "examples": (old["examples"] + entry["examples"])[:EXAMPLES]
+            "count": old["count"] + entry["count"],
+            "examples": list(dict.fromkeys([*old["examples"], *entry["examples"]]))[:EXAMPLES],
         }  # fmt: skip
     return dict(sorted(result.items()))
 

@@ -31,7 +31,7 @@ ANSWER_COLUMNS = ("mask", "box", "candidate_id", "run", "condition", "pred_fault
 ANSWER_FEATURES = Features(
     {
         "pred_masks": List(MASK_FEATURE),
-        "pred_boxes": List(List(Value("float64"), length=4)),
+        "pred_boxes": List(List(Value("float64"))),
         "pred_candidate_ids": List(Value("string")),
     }
 )
@@ -133,7 +133,9 @@ def read_rows(batch: pa.Table | Mapping[str, Any]) -> Rows:
     terms = _expressions(expressions.fields, int(expressions.groups[-1]))
     masks, wrong = _masks(candidates.fields.get("mask"), int(candidates.groups[-1]))
     donors, unsound = _masks(expressions.fields.get("donor_mask"), int(expressions.groups[-1]))
-    crowd = np.array([bool(value) for value in _plain(candidates.fields.get("iscrowd"), int(candidates.groups[-1]))])
+    crowd = np.array(
+        [bool(value) for value in _plain(candidates.fields.get("iscrowd"), int(candidates.groups[-1]))], np.bool_
+    )
     ids = [str(value) for value in _plain(candidates.fields["instance_id"], int(candidates.groups[-1]))]
     per_row = np.diff(expressions.groups)
     predicted = _aligned_masks(batch["pred_masks"] if "pred_masks" in names else None, keys, per_row)

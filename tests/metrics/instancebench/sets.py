@@ -84,7 +84,7 @@ def encode(mask: Dense | None) -> dict[str, Any] | None:
 
 def row_of(tces: Tces) -> dict[str, Any]:
     """The truth row."""
-    height, width = tces.things[0].mask.shape
+    height, width = tces.things[0].mask.shape if tces.things else (1, 100)
     return {
         "key": tces.key,
         "image_id": f"image {tces.key}",

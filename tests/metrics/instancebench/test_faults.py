@@ -16,7 +16,7 @@ from datasets import Dataset, load_dataset
 import bench_datasets as bd
 from bench_datasets.builders.instancebench_rows import truth_features
 
-from .sets import Ask, Thing, batch_of, encode, line, read_lines, row_of, simple, truth_of, values
+from .sets import Ask, Tces, Thing, batch_of, encode, line, read_lines, row_of, simple, truth_of, values
 
 MASK = encode(line((0, 50)))
 BAD = {"size": [1, 100], "counts": "zz"}
@@ -311,3 +311,37 @@ def test_derived_terms_need_not_be_given() -> None:
         del item["family"], item["track"]
     assert repr(bd.scorer("instancebench")(whole)) == repr(bd.scorer("instancebench")(bare))
     assert truth_features(False)["expressions"].feature["track"].names[3] == "exclusion"
+
+
+def test_no_sound_candidate_in_any_row_stops_with_the_row(tmp_path: Path) -> None:
+    bare = Tces("b", [], simple("b").asks, target=-1, faults=["target_missing"])
+    predictions = read_lines(answers("b"), tmp_path)
+    with pytest.raises(bd.FaultError, match=r"^b: .*\[target_missing\]"):
+        bd.score("instancebench", truth_of([bare]), predictions)
+    scores = bd.score("instancebench", truth_of([bare]), predictions, on_fault="skip-and-report")
+    assert (scores["key"][:], scores["skipped"][:], scores["faults"][:]) == (["b"], [True], [["target_missing"]])
+    # The row is judged alike in a part of its own and beside a sound row.
+    both_rows = bd.score(
+        "instancebench",
+        truth_of([simple("a"), bare]),
+        read_lines(answers("a", "b"), tmp_path),
+        on_fault="skip-and-report",
+    )
+    assert both_rows["skipped"][:] == [False, True]
+    assert both_rows[1]["row_sha256"] == scores[0]["row_sha256"]
+
+
+def test_a_fault_of_ground_truth_counts_once_whatever_the_runs_and_conditions(tmp_path: Path) -> None:
+    crowded = simple("a")
+    crowded.faults.append("crowd_candidate")
+    lines = [
+        {**line, "run": run, "condition": condition}
+        for run in "012"
+        for condition in ("original", "category_only")
+        for line in answers("a", "b")
+    ]
+    scores = bd.score("instancebench", truth_of([crowded, simple("b")]), read_lines(lines, tmp_path))
+    assert len(scores) == 12
+    assert sum(codes == ["crowd_candidate"] for codes in scores["faults"]) == 6
+    result = bd.summarize("instancebench", scores, draws=0)
+    assert result.faults == {"crowd_candidate": {"count": 1, "examples": ["a"]}}
