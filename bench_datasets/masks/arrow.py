@@ -105,7 +105,7 @@ def _sizes(array: pa.Array) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         raise MaskError(f"masks: expected size as a list of two integers, found Arrow type {kind}")
     if not pa.types.is_integer(kind.value_type):
         raise MaskError(f"masks: expected size as integers, found Arrow type {kind}")
-    if array.null_count == 0 and pa.types.is_fixed_size_list(kind) and kind.list_size == 2 and _plain(kind.value_type):
+    if array.null_count == 0 and _plain(kind.value_type) and (pc.list_value_length(array).to_numpy() == 2).all():
         values = array.flatten()
         if values.null_count == 0:
             pairs = values.to_numpy().reshape(n, 2)

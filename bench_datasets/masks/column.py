@@ -16,8 +16,11 @@ from bench_datasets.masks.engine import get_engine
 from bench_datasets.masks.status import MAX_PIXELS, WORDS, MaskError, Status
 from bench_datasets.masks.varint import Runs, encode_counts
 
-MASK_TYPE = pa.struct([("size", pa.list_(pa.int32(), 2)), ("counts", pa.string())])
-"""Arrow type of a mask: `size` [height, width], `counts` COCO's compressed RLE."""
+MASK_TYPE = pa.struct([("size", pa.list_(pa.int32())), ("counts", pa.string())])
+"""Arrow type of a mask: `size` [height, width], `counts` COCO's compressed RLE.
+
+The list has no fixed length, because Arrow before 26 can't read Parquet with a null mask above a list of fixed length.
+"""
 
 
 class MaskColumn:
@@ -111,7 +114,7 @@ class MaskColumn:
         """The column as an Arrow array of `MASK_TYPE`; null where the mask is."""
         counts = arrow.string_array(self.data, self.offsets)
         values = np.clip(np.stack([self.heights, self.widths], axis=1), -1, MAX_PIXELS).astype(np.int32).ravel()
-        size = pa.FixedSizeListArray.from_arrays(pa.array(values), 2)
+        size = pa.ListArray.from_arrays(pa.array(np.arange(0, len(values) + 1, 2, dtype=np.int32)), pa.array(values))
         nulls = None if self.present.all() else pa.array(~self.present)
         return pa.StructArray.from_arrays([size, counts], fields=list(MASK_TYPE), mask=nulls)
 

@@ -6,5 +6,5 @@ from typing import Any
 
 from datasets import List, Value
 
-MASK_FEATURE: dict[str, Any] = {"size": List(Value("int32"), length=2), "counts": Value("string")}
-"""`datasets` feature of a mask; Arrow stores it as `MASK_TYPE`."""
+MASK_FEATURE: dict[str, Any] = {"size": List(Value("int32")), "counts": Value("string")}
+"""`datasets` feature of a mask: `size` [height, width] and `counts`; Arrow stores it as `MASK_TYPE`."""

@@ -38,7 +38,7 @@ from .small_sources import jpeg
 ENV = "BENCH_DATASETS_INSTANCEBENCH"
 COLUMNS = ["key", "image_id", "source", "category", "height", "width", "target", "candidates", "expressions", "faults"]
 FIELDS = ["expression_id", "text", "role", "operation", "family", "track", "tags", "donor_mask"]
-MASK = {"size": List(Value("int32"), length=2), "counts": Value("string")}
+MASK = {"size": List(Value("int32")), "counts": Value("string")}
 
 
 @pytest.fixture(autouse=True)

@@ -26,7 +26,7 @@ FEATURES = Features(
     {
         "expression_id": Value("string"),
         "mask": MASK_FEATURE,
-        "box": List(Value("float64"), length=4),
+        "box": List(Value("float64")),
         "candidate_id": Value("string"),
         "run": Value("string"),
         "condition": Value("string"),
