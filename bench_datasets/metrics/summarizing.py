@@ -218,7 +218,9 @@ def _faults(table: pa.Table, others: Mapping[str, Any]) -> dict[str, dict[str, A
     for key, codes in zip(table["key"].to_pylist(), table["faults"].to_pylist(), strict=True):
         for code in codes or ():
             found.setdefault(code, {})[key] = None
-    result = {code: {"count": len(keys), "examples": list(keys)[:EXAMPLES]} for code, keys in found.items()}
+    result: dict[str, dict[str, Any]] = {
+        code: {"count": len(keys), "examples": list(keys)[:EXAMPLES]} for code, keys in found.items()
+    }
     for code, entry in others.items():
         old = result.get(code, {"count": 0, "examples": []})
         result[code] = {
