@@ -138,6 +138,10 @@ Format = Annotated[
         help="The predictions' format, where it is not to be recognised: jsonl, falcon, coco, ...",
     ),
 ]
+Seed = Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Random seed.")]
+Draws = Annotated[
+    int, typer.Option("--draws", metavar="N", min=0, help="Number of bootstrap draws; 0 for no confidence intervals.")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 
 

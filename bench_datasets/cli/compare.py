@@ -1,4 +1,4 @@
-"""`compare`: runs held against each other, paired by row, with what the data can and cannot tell."""
+"""`compare`: differences between runs, paired by row, with confidence intervals and significance tests."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bench_datasets.cli import choices
-from bench_datasets.cli.screen import clean, echo, out, working
-from bench_datasets.results_layout import SHORT, Grid
+from bench_datasets.cli.screen import echo, out, say, working
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -19,45 +18,64 @@ if TYPE_CHECKING:
 
 def compare(
     runs: Annotated[
-        list[str], typer.Argument(metavar="A B...", help="Two runs or more: their folders, or scores.parquet files.")
+        list[str], typer.Argument(metavar="A B...", help="Two or more runs: their folders, or scores.parquet files.")
     ],
     names: Annotated[
         list[str] | None,
-        typer.Option("--name", metavar="NAME", help="What to call a run, in the order given; else its folder's name."),
+        typer.Option(
+            "--name", metavar="NAME", help="Name of a run, in the order of the runs. Default: its folder's name."
+        ),
     ] = None,
     by: Annotated[
         list[str] | None,
-        typer.Option("--by", metavar="COLUMN", help="Differences for each value of it, too. Repeatable."),
+        typer.Option("--by", metavar="COLUMN", help="Also show differences for each value of a column. Repeatable."),
     ] = None,
     every: Annotated[
         bool | None,
         typer.Option(
             "--every/--headline",
-            help="Show every number, or compute the headline and its parts alone; by default two runs show the main"
-            " numbers, more runs the headline's.",
+            "--all",
+            help="--every (or --all): all metrics. --headline: only the headline metric and its parts."
+            " By default two runs show the main metrics, more runs the headline metric.",
         ),
     ] = None,
-    draws: Annotated[int, typer.Option("--draws", metavar="N", min=1, help="Bootstrap draws.")] = 10_000,
+    run: Annotated[
+        str | None,
+        typer.Option(
+            "--run", metavar="NAME", help="InstanceBench: compare this run of each model. Default: the mean over runs."
+        ),
+    ] = None,
+    condition: Annotated[
+        str | None,
+        typer.Option(
+            "--condition",
+            metavar="NAME",
+            help="InstanceBench: compare the answers under this condition. Default: original.",
+        ),
+    ] = None,
+    draws: Annotated[int, typer.Option("--draws", metavar="N", min=1, help="Number of bootstrap draws.")] = 10_000,
     permutations: Annotated[
-        int, typer.Option("--permutations", metavar="N", min=1, help="Of the permutation test.")
+        int, typer.Option("--permutations", metavar="N", min=1, help="Number of permutations of the significance test.")
     ] = 10_000,
-    seed: Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Of both.")] = 0,
+    seed: choices.Seed = 0,
     as_json: choices.Json = False,
 ) -> None:
-    """Hold runs against each other: paired differences with intervals, tests, and one honest sentence a pair.
+    """Compare runs: paired differences with confidence intervals and significance tests.
+
+    Models with several runs are compared by the mean over their runs, so the numbers of runs may differ.
 
     Example: bench-datasets compare demo/pbench/careful demo/pbench/hasty
     """  # fmt: skip
-    from bench_datasets.metrics.comparing import compare as hold
+    from bench_datasets.metrics.comparing import compare as compared
 
     if len(runs) < 2:
         raise typer.BadParameter(f"expected two runs or more, got {len(runs)}", param_hint="'A B...'")
     if names is not None and len(names) != len(runs):
-        raise typer.BadParameter(f"expected {len(runs)}, one a run, got {len(names)}", param_hint="'--name'")
+        raise typer.BadParameter(f"expected {len(runs)}, one per run, got {len(names)}", param_hint="'--name'")
     with working("comparing"):
-        found = hold(
-            runs, names=names, by=list(dict.fromkeys(by or ())), every=every, draws=draws, permutations=permutations,
-            seed=seed,
+        found = compared(
+            runs, names=names, by=list(dict.fromkeys(by or ())), every=every, run=run, condition=condition, draws=draws,
+            permutations=permutations, seed=seed,
         )  # fmt: skip
     if as_json:
         echo(found.to_json())
@@ -66,55 +84,27 @@ def compare(
 
 
 def _show(console: Console, comparison: Comparison, by: Sequence[str], *, whole: bool) -> None:
-    """Sentences first, then a table a pair, then places; below, the sentences again, or where the rest is."""
-    from rich.text import Text
-
-    from bench_datasets.cli.tables import fitting, plain_table, show_table
-    from bench_datasets.metrics.comparison_view import HEAD, NOTES, further, grids, main_part, opening, said
+    """Sentences first, then one table per pair, then places; below, the sentences again, or where the rest is."""
+    from bench_datasets.cli.tables import show_grid
+    from bench_datasets.metrics.comparison_view import NOTES, further, grids, main_part, opening, said
 
     shown = comparison if whole else main_part(comparison, by)
-    notes: list[str] = []  # on the tables that there are
     first, *remarks = opening(comparison)
-    console.print(Text(clean(first), style="dim"), soft_wrap=True)
+    say(console, first, "dim")
     for line in remarks:
-        console.print(Text(clean(line), style="yellow"), soft_wrap=True)
+        say(console, line, "yellow")
     for line in said(comparison):
-        console.print(Text(clean(line), style="bold"), soft_wrap=True)
-    for grid in grids(shown):
-        if grid.title == "places":
-            show_table(console, plain_table(console, grid, left=(0, 1)))
-            continue
-        tables = [plain_table(console, _columns(grid, *wanted)) for wanted in _WIDTHS]
-        table = fitting(console, tables)
-        show_table(console, table)
-        notes = list(NOTES if str(table.columns[-1].header) == HEAD[-1] or len(notes) == len(NOTES) else NOTES[:-1])
+        say(console, line, "bold")
+    tables = grids(shown)
+    for grid in tables:
+        places = grid.title == "places"
+        show_grid(console, grid, left=(0, 1) if places else (0,), names=2 if places else 1)
     console.print()
-    for line in notes:
-        console.print(Text(line, style="dim"), soft_wrap=True)
+    if any(grid.title != "places" for grid in tables):
+        for line in NOTES:
+            say(console, line, "dim")
     if whole:
         for line in said(comparison):
-            console.print(Text(clean(line), style="bold"), soft_wrap=True)
+            say(console, line, "bold")
     elif rest := further(comparison, shown):
-        console.print(Text(f"{rest}: --every shows them, --json holds every number"), soft_wrap=True)
-
-
-_WIDTHS: tuple[tuple[Sequence[int], bool], ...] = (
-    (range(10), False), ((0, 1, 2, 3, 4, 6, 7, 8, 9), False), ((0, 1, 2, 3, 4, 6, 8), False),
-    ((0, 1, 2, 3, 4, 6, 8), True), ((0, 1, 2, 3, 4, 6), True), ((0, 1, 2, 3, 6), True), ((0, 3, 4, 6), True),
-)  # fmt: skip
-"""Columns that are shown, and whether names are shortened, from a wide terminal to a narrow one; `--json` has all."""
-
-
-def _columns(grid: Grid, wanted: Sequence[int], shorten: bool) -> Grid:
-    """Some columns of a table."""
-    rows = [[row[k] for k in wanted] for row in grid.rows]
-    if shorten:
-        rows = [[_short(name), *rest] for name, *rest in rows]
-    return Grid(grid.title, [grid.head[k] for k in wanted], rows)
-
-
-def _short(name: str) -> str:
-    """A metric's name with its longer words shortened."""
-    for long, short in SHORT.items():
-        name = name.replace(long, short)
-    return name
+        say(console, f"{rest} --every shows them, --json holds every number.")

@@ -58,9 +58,21 @@ def _show_warning(message: Warning | str, category: type[Warning], *place: Any, 
     remark(f"warning: {message}")
 
 
+PIPE = 100_000
+"""Columns of a pipe or a file: nothing is wrapped there."""
+
+
 def out() -> Console:
-    """The console for results."""
-    return Console(highlight=False, emoji=False)
+    """The console for results: as wide as the terminal or as $COLUMNS says; without end in a pipe or a file."""
+    console = Console(highlight=False, emoji=False)
+    if not console.is_terminal and not os.environ.get("COLUMNS", "").isdigit():
+        console.width = PIPE
+    return console
+
+
+def say(console: Console, text: str, style: str = "") -> None:
+    """Print a sentence: wrapped between words on a terminal, on one line elsewhere."""
+    console.print(Text(clean(text), style=style), soft_wrap=not console.is_terminal)
 
 
 def err() -> Console:
@@ -171,6 +183,7 @@ _OPTIONS = (
     (re.compile(r"\b(missing|format)=(['\"])([\w-]+)\2"), r"--\1 \3"),
     (re.compile(r"\bon_fault=(['\"])([\w-]+)\1"), r"--on-fault \2"),
     (re.compile(r"\bformat=(?=\W|$)"), "--format"),
+    (re.compile(r"\b(run|condition)='(\w+)'"), r"--\1 \2"),
     (re.compile(r"\bread them as '(\w+)'"), r"`score \1` and `check \1` take them"),
 )
 """Arguments of Python's functions, and what they are on the command line."""

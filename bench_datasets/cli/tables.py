@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from rich import box
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -83,13 +84,63 @@ def new_table(title: str, head: Sequence[str], *, gap: int = 2, left: Sequence[i
     return table
 
 
+Style = Callable[[list[str]], str]
+"""The style of a row, by its cells."""
+
+
+def show_grid(
+    console: Console, grid: Grid, *, left: Sequence[int] = (0,), names: int = 1, style: Style | None = None
+) -> None:
+    """Print a grid. Columns for which the console has no room stand in further tables below, behind the same names.
+
+    Args:
+        console: where to.
+        grid: what to print.
+        left: positions of columns that are set to the left.
+        names: how many of the first columns name the rows; each table repeats them.
+        style: the style of each row.
+    """
+    whole = range(len(grid.head))
+    for gap in (2, 1):
+        table = _some_columns(grid, whole, left, gap, style)
+        if fits(console, table):
+            show_table(console, table)
+            return
+    first = True
+    for columns in _blocks(console, grid, names):
+        table = _some_columns(grid, columns, left, 2, style)
+        table.title = table.title if first else None
+        show_table(console, table)
+        first = False
+
+
+def _blocks(console: Console, grid: Grid, names: int) -> list[list[int]]:
+    """Columns in groups, each with the naming ones, that fit the console side by side."""
+    widths = [max(cell_len(clean(row[k])) for row in (grid.head, *grid.rows)) + 2 for k in range(len(grid.head))]
+    keys = list(range(names))
+    blocks: list[list[int]] = []
+    for k in range(names, len(grid.head)):
+        if blocks and sum(widths[i] for i in [*keys, *blocks[-1], k]) - 2 <= console.width:
+            blocks[-1].append(k)
+        else:
+            blocks.append([k])
+    return [[*keys, *block] for block in blocks] or [keys]
+
+
+def _some_columns(
+    grid: Grid, columns: Sequence[int], left: Sequence[int], gap: int, style: Style | None = None
+) -> Table:
+    table = new_table(
+        grid.title, [grid.head[k] for k in columns], gap=gap, left=[i for i, k in enumerate(columns) if k in left]
+    )
+    for row in grid.rows:
+        table.add_row(*(Text(clean(row[k])) for k in columns), style=style(row) if style else "")
+    return table
+
+
 def plain_table(console: Console, grid: Grid, *, left: Sequence[int] = (0,)) -> Table:
     """A grid as a table, closer together on a narrow terminal."""
-    tables = [new_table(grid.title, grid.head, gap=gap, left=left) for gap in (2, 1)]
-    for table in tables:
-        for row in grid.rows:
-            table.add_row(*(Text(clean(cell)) for cell in row))
-    return fitting(console, tables)
+    return fitting(console, [_some_columns(grid, range(len(grid.head)), left, gap) for gap in (2, 1)])
 
 
 def faults_table(grid: Grid) -> Table:

@@ -1,13 +1,15 @@
-"""Comparing runs: paired by row, resampled by cluster, with what the data can and cannot tell."""
+"""Comparing runs: paired by row, resampled by cluster, tested by permutation."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from types import ModuleType
 
 import numpy as np
+import pyarrow as pa
 
 from bench_datasets.benchmarks import get_benchmark
 from bench_datasets.faults import BenchError
@@ -21,18 +23,19 @@ from bench_datasets.metrics.alike import (
     tables_of,
 )
 from bench_datasets.metrics.gathering import ALL, Gathered, Part, better_when_higher, ranks_for
+from bench_datasets.metrics.legend import label
 from bench_datasets.metrics.resampling import Key, Resampling, holm, places
-from bench_datasets.metrics.saying import sentence
+from bench_datasets.metrics.saying import statements
 from bench_datasets.metrics.summarizing import oracle_of, read_table
 from bench_datasets.statistics import Floats, Statistic, percentile_interval, value_of
 
 POWER = 1.959963984540054 + 0.8416212335729143
-"""Standard errors that a difference must have to be found at 5 % in four cases of five."""
+"""Standard errors of the minimum detectable difference: 80 % power at alpha .05."""
 
 
 @dataclass(frozen=True)
 class Difference:
-    """What one metric says of two runs, B less A.
+    """The difference of two runs in one metric, B minus A.
 
     Attributes:
         part: the rows, as a column and a value; two empty texts for all.
@@ -44,7 +47,7 @@ class Difference:
         p_holm: the same after Holm's correction over the parts shown together.
         wins, ties, losses: clusters at which B is better, equal, worse; `None` where a cluster alone has no value.
         n: how many cases the value of the first run is about.
-        detectable: the smallest difference that this test set would show in four cases of five.
+        detectable: minimum detectable difference (80 % power at alpha .05).
         higher_is_better: whether more is better.
         differing: clusters at which the runs differ in what the metric is made of; swapping others changes nothing.
         n_b: how many cases the value of the second run is about; `None` for as many as the first.
@@ -69,7 +72,7 @@ class Difference:
 
     @property
     def verdict(self) -> str | None:
-        """`A`, `B` or `None`: who is better, if the data tell (corrected p below .05)."""
+        """`A`, `B` or `None`: the significantly better run (corrected p below .05)."""
         if not self.p_holm < 0.05 or self.difference == 0:
             return None
         return "B" if (self.difference > 0) == self.higher_is_better else "A"
@@ -88,7 +91,7 @@ class Rank:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two or more runs held against each other.
+    """A comparison of two or more runs.
 
     Attributes:
         benchmark: its name.
@@ -100,7 +103,7 @@ class Comparison:
         pairs: differences by pair of names.
         ranks: places by metric, for more than two runs.
         draws, permutations, seed: of the bootstrap and the permutation test.
-        sentences: by pair of names, what can be said.
+        statements: by pair of names, the result in sentences.
         oracles: what the truth stood in for, by the names of the runs in which it did.
         remarks: what else is to be known: runs that were resampled by other units, too few units.
         headline: the key of the number that stands for a run; empty where there is none.
@@ -117,10 +120,15 @@ class Comparison:
     draws: int
     permutations: int
     seed: int
-    sentences: dict[tuple[str, str], str] = field(default_factory=dict)
+    statements: dict[tuple[str, str], list[str]] = field(default_factory=dict)
     oracles: dict[str, str] = field(default_factory=dict)
     remarks: list[str] = field(default_factory=list)
     headline: str = ""
+
+    @property
+    def sentences(self) -> dict[tuple[str, str], str]:
+        """The result in words, by pair of names."""
+        return {pair: " ".join(said) for pair, said in self.statements.items()}
 
     def __str__(self) -> str:
         from bench_datasets.metrics.comparison_view import as_text
@@ -147,26 +155,35 @@ def compare(
     by: str | Sequence[str] = (),
     every: bool | None = None,
     k: int | Sequence[int] | None = None,
+    run: str | None = None,
+    condition: str | None = None,
     draws: int = 10_000,
     permutations: int = 10_000,
     seed: int = 0,
 ) -> Comparison:
-    """Hold runs against each other, paired by row.
+    """Compare runs, paired by row: differences with confidence intervals and significance tests.
+
+    Models with several runs (InstanceBench) are compared by the mean over their runs, so models may have different
+    numbers of runs. The permutation test then exchanges all runs of a set at once: it is exact for equal numbers of
+    runs and an approximation otherwise. Conditions that not all runs have are left out; `remarks` names them.
 
     Args:
         scores: score tables of two or more runs by name, or in order: Datasets, Arrow tables, files or run folders.
         names: what to call them, where `scores` is no mapping; by default their folders' names, or A, B, ...
-        benchmark: its name; by default told by the tables' columns.
+        benchmark: its name; by default recognised from the tables' columns.
         by: further columns to slice by.
-        every: every metric and slice, or the headline ones alone; by default every one for two runs.
+        every: every metric and slice, or only the headline and its parts; by default every one for two runs.
         k: ranks of benchmarks that have them; by default those that the runs' folders record.
-        draws: bootstrap draws.
-        permutations: of the permutation test.
-        seed: of both.
+        run: InstanceBench: compare this one run of each model, such as `"0"`; by default the mean over runs.
+        condition: InstanceBench: compare the answers under this condition, such as `"category_only"`; by default the
+            answers to the original expressions.
+        draws: number of bootstrap draws.
+        permutations: number of random permutations of the test.
+        seed: random seed of the bootstrap and of the permutation test.
 
     Raises:
         BenchError: fewer than two runs, runs under different protocols, of different data or of different rows (the
-            message says which), or skipped rows.
+            message says which), skipped rows, or a run or a condition that a model lacks.
 
     Example:
         >>> print(compare({"A": "runs/a", "B": "runs/b"}))          # doctest: +SKIP
@@ -178,7 +195,9 @@ def compare(
         raise BenchError(f"compare: expected two runs or more, got {len(tables)}")
     kind = benchmark or one_benchmark(tables)
     metric = get_benchmark(kind).metric_module()
-    read = {name: metric.paired_rows(read_table(table, metric)) for name, table in tables.items()}
+    read, remarks = _pairable(
+        {name: read_table(table, metric) for name, table in tables.items()}, metric, run, condition
+    )
     protocol = check_alike(read, metric, sources_of(tables))
     version = f"{protocol['name']}@{protocol['version']}"
     runs = list(read)
@@ -193,7 +212,7 @@ def compare(
         for name, table in read.items()
     }
     keys = [key for key in chosen[runs[0]] if _alike(key, list(chosen.values()))]
-    clusters, unit, remarks = coarsest(read, metric.UNIT)
+    clusters, unit, more = coarsest(read, metric.UNIT)
 
     def higher(key: Key) -> bool:
         return better_when_higher(key[1], metric.LOWER_IS_BETTER)
@@ -225,11 +244,26 @@ def compare(
         draws=draws,
         permutations=permutations,
         seed=seed,
-        sentences={pair: sentence(*pair, found, headline, family, unit) for pair, found in pairs.items()},
+        statements={
+            pair: statements(*pair, found, headline, family, unit, partial(label, kind))
+            for pair, found in pairs.items()
+        },
         oracles={name: oracle for name, table in read.items() if (oracle := oracle_of(table))},
-        remarks=remarks,
+        remarks=[*remarks, *more],
         headline=headline,
     )
+
+
+def _pairable(
+    tables: Mapping[str, pa.Table], metric: ModuleType, run: str | None, condition: str | None
+) -> tuple[dict[str, pa.Table], list[str]]:
+    """The rows that all runs are compared over, and sentences about what was left out."""
+    if hasattr(metric, "shared_rows"):
+        return metric.shared_rows(tables, run=run, condition=condition)  # type: ignore[no-any-return]
+    for name, value in (("run", run), ("condition", condition)):
+        if value is not None:
+            raise BenchError(f"compare: {name}: these scores have one prediction per row; leave {name} out")
+    return {name: metric.paired_rows(table) for name, table in tables.items()}, []
 
 
 def _alike(key: Key, chosen: Sequence[Mapping[Key, Statistic]]) -> bool:

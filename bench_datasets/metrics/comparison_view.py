@@ -17,17 +17,19 @@ from bench_datasets.results_layout import RANKED, Grid
 from bench_datasets.results_view import lines, many, n_of, show
 
 HEAD = [
-    "metric", "A", "B", "difference", "95 % interval", "p", "p (Holm)", "win / tie / loss", "n", "would show from"
+    "metric", "A", "B", "difference", "95 % CI", "p", "p (Holm)", "win / tie / loss", "n", "min. detectable"
 ]  # fmt: skip
 NOTES = (
-    "differences in points (percent) but for means; p from a paired permutation test, (Holm): corrected over parts",
-    "(A) or (B) behind a difference: the first or the second run is better, as the corrected p is below .05",
-    "would show from: the smallest difference that these rows would tell from chance in four cases of five",
+    "Difference = B - A, in percentage points (counts and means in their own unit).",
+    "(A)/(B): significantly better run (Holm-corrected p < .05 of a paired permutation test).",
+    "95 % CI: paired bootstrap confidence interval of the difference.",
+    "win / tie / loss: units (rows, sets, images or videos) in which B is better, equal, worse.",
+    "min. detectable: minimum detectable difference (80 % power, alpha .05).",
 )
 
 
 def as_text(comparison: Comparison) -> str:
-    """Sentences first, then a table a pair, then places; the sentences again, as tables may be long."""
+    """Sentences first, then one table per pair, then places; the sentences again, as tables may be long."""
     parts = ["\n".join([*opening(comparison), *said(comparison), *NOTES])]
     for grid in grids(comparison):
         parts.append("\n".join([grid.title, *lines(grid)]))
@@ -36,33 +38,34 @@ def as_text(comparison: Comparison) -> str:
 
 
 def said(comparison: Comparison) -> list[str]:
-    """One sentence a pair."""
-    return [
-        text if len(comparison.sentences) == 1 else f"{a} against {b}: {text}"
-        for (a, b), text in comparison.sentences.items()
-    ]
+    """The result of each pair in sentences."""
+    found = []
+    for (a, b), statements in comparison.statements.items():
+        first, *rest = statements
+        found += [first if len(comparison.statements) == 1 else f"{a} vs. {b}: {first}", *rest]
+    return found
 
 
 def opening(comparison: Comparison) -> list[str]:
-    """What was compared, and what is to be known of it."""
+    """What was compared, and remarks about it."""
     return [
-        f"{comparison.benchmark}, protocol {comparison.protocol}: {comparison.rows:,} rows paired; resampled and"
-        f" swapped: {many(comparison.unit, comparison.clusters)}",
-        *comparison.remarks,
-        *(f"{name} was scored with an oracle: its {oracle} are the truth's own, so it is no model's result"
-          for name, oracle in comparison.oracles.items()),
+        f"{comparison.benchmark}, protocol {comparison.protocol}: {comparison.rows:,} paired rows; bootstrap and"
+        f" permutation test over {many(comparison.unit, comparison.clusters)}.",
+        *(f"{remark[:1].upper()}{remark[1:]}." for remark in comparison.remarks),
+        *(f"{name} was scored with an oracle: its {oracle} are those of the ground truth, so this is not a model's"
+          " result." for name, oracle in comparison.oracles.items()),
     ]  # fmt: skip
 
 
 def grids(comparison: Comparison) -> list[Grid]:
-    """A table for each pair and part, and one of places; numbers that do not differ are counted and left out."""
+    """One table per pair and part, and one of places; metrics without a difference are counted and left out."""
     tables = []
     for (a, b), found in comparison.pairs.items():
         head = ["metric", a, b, *HEAD[3:]]
         for by in dict.fromkeys(item.part[0] for item in found):
             items = [item for item in found if item.part[0] == by]
             rows = [_row(item) for item in items if _differs(item)]
-            title = f"{a} (A) against {b} (B), difference: B less A" + (f", by {by}" if by else "")
+            title = f"{a} (A) vs. {b} (B)" + (f", by {by}" if by else "")
             if rows:
                 tables.append(Grid(title + _left_out(items), head, rows))
     if comparison.ranks:
@@ -97,16 +100,14 @@ def main_part(comparison: Comparison, by: Sequence[str] = ()) -> Comparison:
 
 
 def further(comparison: Comparison, shown: Comparison) -> str:
-    """How many numbers are not among those shown, and what they say, in words; nothing where there are none."""
+    """How many metrics are not among those shown, in words; nothing where there are none."""
     left = [item for pair, found in comparison.pairs.items() for item in found if item not in shown.pairs[pair]]
     if not left:
         return ""
     differing = [item for item in left if _differs(item)]
-    if not differing:
-        return f"none of {len(left):,} further numbers differs"
-    told = sum(item.verdict is not None for item in differing)
-    few = f"{told:,}" if told else "none"
-    return f"{len(differing):,} of {len(left):,} further numbers differ, {few} of them with a corrected p below .05"
+    significant = sum(item.verdict is not None for item in differing)
+    few = f"{significant:,}" if significant else "none"
+    return f"Not shown: {len(left):,} further metrics; {len(differing):,} differ, {few} of them significantly."
 
 
 def _differs(item: Difference) -> bool:
@@ -117,8 +118,8 @@ def _differs(item: Difference) -> bool:
 def _left_out(items: Sequence[Difference]) -> str:
     undefined = sum(not math.isfinite(item.difference) for item in items)
     alike = sum(not _differs(item) for item in items) - undefined
-    words = [f"{alike} without a difference"] * (alike > 0) + [f"{undefined} undefined in a run"] * (undefined > 0)
-    return f" (left out: {', '.join(words)})" if words else ""
+    words = [f"{alike} equal in both"] * (alike > 0) + [f"{undefined} undefined in a run"] * (undefined > 0)
+    return f" (not shown: {', '.join(words)})" if words else ""
 
 
 def _row(item: Difference) -> list[str]:
@@ -147,7 +148,7 @@ def _places(ranks: Sequence[Rank]) -> Grid:
     for rank in sorted(ranks, key=lambda rank: (rank.metric, rank.rank)):
         interval = f"[{rank.ci95[0]:g}, {rank.ci95[1]:g}]"
         rows.append([rank.metric, rank.name, show(Metric(rank.value, 1), rank.metric), f"{rank.rank:g}", interval])
-    return Grid("places", ["metric", "run", "value", "place", "95 % interval"], rows)
+    return Grid("places", ["metric", "run", "value", "place", "95 % CI"], rows)
 
 
 def as_html(comparison: Comparison) -> str:

@@ -1,86 +1,105 @@
-"""What can be said of two runs, and why no more can: sentences from differences."""
+"""Sentences about two runs, from their differences."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from bench_datasets.metrics.gathering import ALL
 from bench_datasets.results import Metric
-from bench_datasets.results_view import many, show
+from bench_datasets.results_view import MEANS, many, show
 
 if TYPE_CHECKING:
     from bench_datasets.metrics.comparing import Difference
 
 LEAST = 6
-"""Clusters that must differ before any swap test can fall below .05: m of them have 2^m arrangements, two of which
-(none swapped, all swapped) give the difference that was seen, so p is never below 2 / 2^m."""
+"""Clusters that must differ before any permutation test can fall below .05: m of them have 2^m arrangements, two of
+which (none swapped, all swapped) give the observed difference, so p is never below 2 / 2^m."""
 
 
-def sentence(a: str, b: str, found: Sequence[Difference], headline: str, family: str, unit: str = "row") -> str:
-    """What can be said of two runs, and no more; where an interval and its test do not agree, why.
+def statements(
+    a: str, b: str, found: Sequence[Difference], headline: str, family: str, unit: str = "row",
+    label: Callable[[str], str] = str,
+) -> list[str]:  # fmt: skip
+    """What the data say about two runs, in sentences: first the headline metric, then its parts.
 
     Args:
         a: name of the first.
         b: name of the second.
         found: their differences.
-        headline: the metric that stands for the result.
-        family: what its parts' keys begin with.
+        headline: the key of the headline metric.
+        family: what the keys of its parts begin with.
         unit: what was resampled and swapped.
+        label: a metric's name for a sentence, by its key.
     """
+    if all(d.difference == 0 or not math.isfinite(d.difference) for d in found):
+        return [f"{a} and {b} have the same value in every metric."]
     whole = next((d for d in found if d.part == ALL and d.metric == headline), None)
     parts = [d for d in found if d.part == ALL and family and d.metric.startswith(family) and d.metric != headline]
-    if all(d.difference == 0 or not math.isfinite(d.difference) for d in found):
-        return f"{a} and {b} give the same numbers everywhere."
-    names = {"A": a, "B": b}
-    better: dict[str, list[str]] = {}
-    for d in parts:
-        if d.verdict:
-            better.setdefault(d.verdict, []).append(d.metric[len(family) :])
-    said = []
-    if whole is not None and whole.verdict:
-        said.append(f"{names[whole.verdict]} is better by {headline}")
-    said += [f"{names[side]} is better at {', '.join(where)}" for side, where in better.items()]
-    why = [f"By {headline} {text}." for d in (whole,) if d is not None and (text := reason(d, unit, always=not said))]
-    grouped: dict[str, list[str]] = {}
-    for d in parts:
-        if text := reason(d, unit, always=False, alone=False):
-            grouped.setdefault(text, []).append(d.metric[len(family) :])
-    why += [f"At {', '.join(where)} {text}." for text, where in grouped.items()]
-    if not said:
-        return " ".join([f"The data can't tell {a} and {b} apart.", *why])
-    settled = sum(map(len, better.values()))
-    rest = "; elsewhere the data can't tell" if parts and settled < len(parts) else ""
-    return " ".join([f"{'; '.join(said)}{rest}.", *why])
+    said = [] if whole is None else [_whole(whole, a, b, unit, label(headline))]
+    return [*said, *_parts(parts, {"A": a, "B": b}, family, unit)] or ["The headline metric is undefined."]
 
 
-def reason(item: Difference, unit: str, *, always: bool, alone: bool = True) -> str:
-    """Why nothing, or something, is said of a difference although its interval seems to say otherwise.
-
-    Args:
-        item: the difference.
-        unit: what was resampled and swapped.
-        always: say it even where interval and test agree.
-        alone: whether the sentence is about this difference alone, with its own interval and numbers.
-
-    Returns:
-        The end of a sentence; empty where there is nothing to explain.
-    """
-    if item.ci95 is None or not math.isfinite(item.p_holm) or item.difference == 0:
-        return ""
-    apart = item.ci95[0] > 0 or item.ci95[1] < 0
-    low, high = (show(Metric(bound, 1), item.metric) for bound in item.ci95)
-    interval = f"the interval [{low}, {high}]" if alone else "the interval"
-    p = f"p = {item.p_holm:.4f} by swapping" + ("" if item.p == item.p_holm else ", corrected over the parts")
+def _whole(item: Difference, a: str, b: str, unit: str, name: str) -> str:
+    """The sentence about the headline metric."""
+    if not math.isfinite(item.difference):
+        return f"{name}: undefined in at least one of {a} and {b}."
+    if item.difference == 0:
+        return f"{name}: {a} and {b} have the same value ({_text(item.a, item)})."
+    points = "" if item.metric.split("/")[0] in MEANS else " points"
+    side = "higher" if item.difference > 0 else "lower"
+    facts = [] if item.ci95 is None else [f"95 % CI {_text(item.ci95[0], item)} to {_text(item.ci95[1], item)}"]
+    if math.isfinite(item.p_holm):
+        facts.append(f"paired permutation test {chance(item.p_holm)}{_corrected(item)}")
+    brackets = f" ({'; '.join(facts)})" if facts else ""
+    text = f"{name}: {b} is {_text(abs(item.difference), item)}{points} {side} than {a}{brackets}."
     if item.verdict:
-        return "" if apart else f"{interval} holds 0, but {p}"
-    if not apart and not always:
-        return ""
-    begin = f"{interval} leaves 0 out, but " if apart else ""
+        better = "" if item.higher_is_better else f" ({a if item.verdict == 'A' else b} is better: lower is better)"
+        return f"{text} Significant at 0.05{better}."
     if item.differing < LEAST:
-        if not alone:
-            return f"{begin}fewer than {LEAST} {many(unit)} differ: no swap test can reach p < .05 with so few"
-        differ = f"{many(unit, item.differing)} differ{'s' if item.differing == 1 else ''}"
-        return f"{begin}only {differ}: no swap test can reach p < .05 with fewer than {LEAST}"
-    return f"{begin}{p}"
+        differ = f"only {many(unit, item.differing)} differ{'s' if item.differing == 1 else ''}"
+        return f"{text} Too few differing {many(unit)} for a significance test ({differ}, at least {LEAST} are needed)."
+    return f"{text} Not significant at 0.05."
+
+
+def _parts(parts: Sequence[Difference], names: dict[str, str], family: str, unit: str) -> list[str]:
+    """Sentences about the headline's parts: where a run is better, where the test says nothing, where it cannot."""
+    defined = [d for d in parts if math.isfinite(d.difference)]
+    better: dict[str, list[str]] = {}
+    few: list[str] = []
+    for item in defined:
+        name = item.metric[len(family) :] if family.endswith("/") else item.metric
+        if item.verdict:
+            better.setdefault(item.verdict, []).append(name)
+        elif item.difference and item.differing < LEAST:
+            few.append(name)
+    said = [
+        f"{names[side]} is significantly better at {', '.join(where)} (Holm-corrected p < 0.05)."
+        for side, where in better.items()
+    ]
+    if few:
+        said.append(f"{', '.join(few)}: too few differing {many(unit)} (< {LEAST}) for a significance test.")
+    rest = len(defined) - len(few) - sum(map(len, better.values()))
+    if rest:
+        others = "the other" if better or few else "any of the"
+        said.append(f"No significant difference at {others} {rest} part{'' if rest == 1 else 's'}.")
+    return said
+
+
+def _text(value: float, item: Difference) -> str:
+    return show(Metric(value, 1), item.metric)
+
+
+def _corrected(item: Difference) -> str:
+    return "" if item.p == item.p_holm else ", Holm-corrected"
+
+
+def chance(p: float) -> str:
+    """A p-value for a sentence.
+
+    Example:
+        >>> chance(0.0589), chance(0.0001), chance(1.0)
+        ('p = 0.059', 'p < 0.001', 'p = 1.000')
+    """
+    return "p < 0.001" if p < 0.0005 else f"p = {p:.3f}"

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
 import bench_datasets as bd
 from bench_datasets import samples
 from bench_datasets.benchmarks import PBENCH_LEVELS as PARTS
 from bench_datasets.builders import open_truth
 from bench_datasets.builders.instancebench_vocabulary import OPERATIONS
+from bench_datasets.cli import app
 from bench_datasets.metrics.files import write_run
 from bench_datasets.samples import SAMPLE_MODELS, pbench_sample_predictions
 
@@ -34,10 +37,12 @@ def test_two_runs(run: Callable[..., Any], runs: dict[str, Path]) -> None:
     done = run("compare", runs["careful"], runs["hasty"], *FEW)
     assert done.exit_code == 0, done.stderr
     lines = done.stdout.splitlines()
-    assert len(lines) < 25
-    assert lines[1].startswith("careful is better by average; elsewhere the data can't tell.")
-    assert [line.split()[0] for line in lines if "]" in line] == ["average", *(f"macro_f1/{part}" for part in PARTS)]
-    assert not any(line.startswith("would show from") for line in lines)  # a column that has no room here
+    assert len(lines) < 40
+    assert lines[1].startswith("Macro-F1 average: hasty is 21.13 points lower than careful (95 % CI ")
+    assert lines[1].endswith("Significant at 0.05.")
+    named = [line.split()[0] for line in lines if "]" in line and line.startswith(("average", "macro"))]
+    assert named == ["average", *(f"macro_f1/{part}" for part in PARTS)]
+    assert any(line.startswith("metric") and "min. detectable" in line for line in lines)  # in the second block
     found = json.loads(run("compare", runs["careful"], runs["hasty"], "--json", *FEW).stdout)["pairs"][0]["differences"]
     rest = [
         item for item in found if item["part"] != ["", ""] or not item["metric"].startswith(("average", "macro_f1/"))
@@ -45,29 +50,30 @@ def test_two_runs(run: Callable[..., Any], runs: dict[str, Path]) -> None:
     differing = [item for item in rest if item["difference"] or any(item["ci95"] or ())]
     assert not any(item["better"] for item in differing)
     assert lines[-1] == (
-        f"{len(differing)} of {len(rest)} further numbers differ, none of them with a corrected p below .05:"
-        " --every shows them, --json holds every number"
+        f"Not shown: {len(rest)} further metrics; {len(differing)} differ, none of them significantly. --every shows"
+        " them, --json holds every number."
     )
 
 
 def test_two_runs_in_full(run: Callable[..., Any], runs: dict[str, Path]) -> None:
     done = run("compare", runs["careful"], runs["hasty"], "--every", *FEW)
     assert done.exit_code == 0, done.stderr
-    assert "careful is better by average; elsewhere the data can't tell." in done.stdout
     assert "macro_f1/level_0" in done.stdout
     assert "by count" in done.stdout
     assert "il_mcc/level_1" not in done.stdout  # undefined in both
     lines = done.stdout.splitlines()
     assert max(len(line) for line in lines if line.startswith(("metric", "macro_f1", "il_", "mask_"))) <= 100
-    assert lines[-1].startswith("careful is better by average; ")  # the long table does not take it away
-    assert lines[-1] == lines[1]
-    assert "(left out: " in done.stdout
+    said = [line for line in lines if line.startswith("Macro-F1 average: hasty is ")]
+    assert len(said) == 2  # once above and once below the long tables
+    assert said[0] == said[1]
+    assert "(not shown: " in done.stdout
+    assert run("compare", runs["careful"], runs["hasty"], "--all", *FEW).stdout == done.stdout
     assert not [line for line in lines if "[0.00, 0.00]" in line]
 
 
 def test_slices_that_were_asked_for(run: Callable[..., Any], runs: dict[str, Path]) -> None:
     lines = run("compare", runs["careful"], runs["hasty"], "--by", "level", *FEW).stdout.splitlines()
-    first = next(k for k, line in enumerate(lines) if line.endswith("B less A, by level"))
+    first = next(k for k, line in enumerate(lines) if line.endswith("(B), by level"))
     slices = [line.split()[:2] for line in lines[first:] if "]" in line]
     assert slices == [[f"{level}:", "macro_f1"] for level in sorted(PARTS)]
 
@@ -98,19 +104,52 @@ def test_the_main_table_of_others(run: Callable[..., Any], tmp_path: Path, bench
     assert set(named) <= set(shown)
     assert named[0] == shown[0]
     assert len(named) >= 5
-    assert len(lines) < 25
-    assert lines[-1].endswith(": --every shows them, --json holds every number")
+    assert len(lines) < 45
+    assert lines[-1].endswith("--every shows them, --json holds every number.")
 
 
 @pytest.mark.parametrize("width", [60, 80, 140, 250])
 def test_widths(run: Callable[..., Any], runs: dict[str, Path], monkeypatch: pytest.MonkeyPatch, width: int) -> None:
     monkeypatch.setenv("COLUMNS", str(width))
     done = run("compare", runs["careful"], runs["hasty"], "--headline", *FEW)
-    table = [line for line in done.stdout.splitlines() if line.startswith(("average", "macro_f1"))]
-    assert len(table) == 7
-    assert all(len(line) <= width for line in table)
-    assert ("would show from: the smallest difference" in done.stdout) == (width >= 140)
-    assert "further numbers" not in done.stdout
+    lines = done.stdout.splitlines()
+    names = ["average", *(f"macro_f1/{part}" for part in PARTS)]
+    table = [line for line in lines if line.split()[:1] and line.split()[0] in names]
+    heads = [line for line in lines if line.startswith("metric")]
+    assert [line.split()[0] for line in table] == names * len(heads)  # whole names, once per block
+    assert all(len(line) <= width for line in [*table, *heads])
+    shown = " ".join(line.removeprefix("metric") for line in heads).split()
+    expected = "careful hasty difference 95 % CI p p (Holm) win / tie / loss n min. detectable"
+    assert " ".join(shown) == expected
+    assert "further metrics" not in done.stdout
+
+
+def test_compare_in_a_pipe_prints_each_row_on_one_line(
+    run: Callable[..., Any], runs: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("COLUMNS")
+    lines = CliRunner().invoke(app, ["compare", str(runs["careful"]), str(runs["hasty"]), "--headline"]).stdout
+    (row,) = [line for line in lines.splitlines() if line.startswith("macro_f1/level_4 ")]
+    assert row.count("[") == 1
+    assert len(re.findall(r" / ", row)) == 2
+    assert len([line for line in lines.splitlines() if line.startswith("metric ")]) == 1
+
+
+def test_compare_runs_and_conditions(run: Callable[..., Any], tmp_path: Path) -> None:
+    truth = open_truth("instancebench", "sample")
+    for model in ("careful", "hasty"):
+        answers = bd.read_predictions("instancebench", samples.instancebench_sample_predictions(model))
+        scores = bd.score("instancebench", truth, answers)
+        write_run(scores, bd.summarize("instancebench", scores, draws=0), tmp_path / model)
+    done = run("compare", tmp_path / "careful", tmp_path / "hasty", *FEW)
+    assert done.exit_code == 0, done.stderr
+    assert "Each number is the mean over a model's runs: careful 3 runs, hasty 1 run." in done.stdout
+    one = run("compare", tmp_path / "careful", tmp_path / "hasty", "--run", "0", "--json", *FEW)
+    assert json.loads(one.stdout)["rows"] == 20
+    refused = run("compare", tmp_path / "careful", tmp_path / "hasty", "--condition", "text_swap", *FEW)
+    assert refused.stderr.strip() == (
+        "error: compare: condition: expected one of careful's conditions, original; got 'text_swap'"
+    )
 
 
 def test_json_is_what_the_function_gives(run: Callable[..., Any], runs: dict[str, Path]) -> None:
@@ -123,7 +162,7 @@ def test_json_is_what_the_function_gives(run: Callable[..., Any], runs: dict[str
 def test_many_runs_and_files(run: Callable[..., Any], runs: dict[str, Path]) -> None:
     done = run("compare", *(place / "scores.parquet" for place in runs.values()), *FEW)
     assert done.exit_code == 0, done.stderr
-    assert "careful against crowd_shy: careful is better by average" in done.stdout
+    assert "careful vs. crowd_shy: Macro-F1 average: crowd_shy is " in done.stdout
     assert "places" in done.stdout
     named = run("compare", runs["careful"], runs["hasty"], "--name", "new", "--name", "old", "--json", *FEW)
     assert json.loads(named.stdout)["names"] == ["new", "old"]
@@ -131,15 +170,15 @@ def test_many_runs_and_files(run: Callable[..., Any], runs: dict[str, Path]) -> 
 
 def test_a_run_with_itself(run: Callable[..., Any], runs: dict[str, Path]) -> None:
     done = run("compare", runs["hasty"], runs["hasty"], *FEW)
-    assert "hasty and hasty (2) give the same numbers everywhere." in done.stdout
-    assert "(A) or (B)" not in done.stdout  # notes on tables that are not there
+    assert "hasty and hasty (2) have the same value in every metric." in done.stdout
+    assert "(A)/(B)" not in done.stdout  # notes on tables that are not there
 
 
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
         (["{careful}"], 2, "expected two runs or more, got 1"),
-        (["{careful}", "{hasty}", "--name", "x"], 2, "expected 2, one a run, got 1"),
+        (["{careful}", "{hasty}", "--name", "x"], 2, "expected 2, one per run, got 1"),
         (["{careful}", "nowhere"], 1, "error: nowhere: expected a score table"),
         (["{careful}", "{hasty}", "--by", "nothing"], 1, "error: by: expected count, position or one of"),
         (["{careful}", "{hasty}", "--draws", "0"], 2, "--draws"),

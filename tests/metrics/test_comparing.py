@@ -17,7 +17,7 @@ from datasets import Dataset
 import bench_datasets as bd
 from bench_datasets.metrics.comparing import Difference
 from bench_datasets.metrics.resampling import holm, places
-from bench_datasets.metrics.saying import LEAST, sentence
+from bench_datasets.metrics.saying import LEAST, statements
 
 from .score_tables import all_levels, table_of
 
@@ -136,7 +136,7 @@ def test_a_run_with_itself() -> None:
             assert item.ci95 in ((0.0, 0.0), None)
             assert item.p == 1.0
         assert item.verdict is None
-    assert found.sentences["A", "again"] == "A and again give the same numbers everywhere."
+    assert found.sentences["A", "again"] == "A and again have the same value in every metric."
 
 
 def test_the_same_bytes() -> None:
@@ -172,8 +172,17 @@ def test_what_is_said() -> None:
     b = np.where(np.array(levels) == "level_1", np.clip(a + 0.4, 0, 1), a)
     found = bd.compare({"old": table_of(a, levels), "new": table_of(b, levels)}, every=False)
     text = found.sentences["old", "new"]
-    assert text == "new is better by average; new is better at level_1; elsewhere the data can't tell."
-    assert text in str(found)
+    item = next(d for d in found.pairs["old", "new"] if d.metric == "average")
+    assert item.ci95 is not None
+    low, high = (f"{100 * bound:.2f}" for bound in item.ci95)
+    assert found.statements["old", "new"] == [
+        f"Macro-F1 average: new is {100 * (item.b - item.a):.2f} points higher than old (95 % CI {low} to {high};"
+        " paired permutation test p < 0.001). Significant at 0.05.",
+        "new is significantly better at level_1 (Holm-corrected p < 0.05).",
+        "No significant difference at the other 5 parts.",
+    ]
+    assert text == " ".join(found.statements["old", "new"])
+    assert all(line in str(found) for line in found.statements["old", "new"])
     assert "<table>" in found._repr_html_()
 
 
@@ -186,7 +195,7 @@ def test_many_runs_have_places() -> None:
     by_name = {rank.name: rank for rank in found.ranks if rank.metric == "average"}
     assert [by_name[name].rank for name in ("high", "mid", "low")] == [1, 2, 3]
     assert by_name["high"].ci95 == (1, 1)
-    assert "high against low" not in str(found).split("\n")[1]
+    assert "high vs. low" not in str(found).split("\n")[1]
 
 
 def test_names(tmp_path: Path) -> None:
@@ -268,7 +277,7 @@ def test_runs_of_different_units_are_compared_by_the_coarser() -> None:
     assert found.remarks[0] == ("resampled apart, A by 40 rows, B by 2 images; here all by the coarsest, 2 images")
     assert found.remarks[1] == "only 2 images: so few that intervals mean little"
     assert both.remarks == found.remarks[1:]
-    assert all(remark in str(found) for remark in found.remarks)
+    assert all(remark[1:] in str(found) for remark in found.remarks)
     assert bd.compare({"A": by_row, "B": table_of(b)}, **options).remarks == []
 
 
@@ -281,25 +290,35 @@ def test_why_the_data_cannot_tell() -> None:
     assert item.ci95[0] > 0
     assert item.differing == 4
     assert item.p > 0.05
-    said = found.sentences["A", "B"]
-    assert said.startswith("The data can't tell A and B apart. At level_0 the interval leaves 0 out")
-    assert "leaves 0 out, but fewer than 6 rows differ: no swap test can reach p < .05 with so few." in said
-    numbers = (0.5, 0.43, -0.07, (-0.17, -0.01), 0.0637, 0.0637, 3, 0, 9, 12, 0.1)
-    unsure = Difference(("", ""), "average", *numbers, higher_is_better=True, differing=12)
-    assert sentence("A", "B", [unsure], "average", "macro_f1/") == (
-        "The data can't tell A and B apart. By average the interval [-17.00, -1.00] leaves 0 out, but p = 0.0637 by"
-        " swapping."
+    said = found.statements["A", "B"]
+    assert said == ["level_0: too few differing rows (< 6) for a significance test."]
+    numbers = (0.5, 0.43, -0.07, (-0.1547, -0.0112), 0.0589, 0.0589, 3, 0, 9, 12, 0.1)
+    unsure = Difference(("", ""), "miou", *numbers, higher_is_better=True, differing=12)
+
+    def say(item: Difference) -> str:
+        return " ".join(statements("A", "B", [item], "miou", "miou/operation/", "tces", {"miou": "mIoU"}.__getitem__))
+
+    assert say(unsure) == (
+        "mIoU: B is 7.00 points lower than A (95 % CI -15.47 to -1.12; paired permutation test p = 0.059). Not"
+        " significant at 0.05."
     )
-    few = replace(unsure, differing=1)
-    assert "but only 1 row differs: no swap test can" in sentence("A", "B", [few], "average", "macro_f1/")
-    level = replace(unsure, ci95=(-0.17, 0.03), p=0.3, p_holm=0.6)
-    assert sentence("A", "B", [level], "average", "macro_f1/").endswith(
-        "By average p = 0.6000 by swapping, corrected over the parts."
+    assert say(replace(unsure, differing=1)).endswith(
+        "Too few differing sets for a significance test (only 1 set differs, at least 6 are needed)."
     )
-    sure = replace(unsure, ci95=(-0.17, 0.01), p=0.01, p_holm=0.01)
-    assert sentence("A", "B", [sure], "average", "macro_f1/") == (
-        "A is better by average. By average the interval [-17.00, 1.00] holds 0, but p = 0.0100 by swapping."
+    assert "p = 0.600, Holm-corrected)" in say(replace(unsure, p=0.3, p_holm=0.6))
+    assert say(replace(unsure, p=0.01, p_holm=0.01)).endswith("Significant at 0.05.")
+    assert say(replace(unsure, p=0.01, p_holm=0.01, higher_is_better=False)).endswith(
+        "Significant at 0.05 (B is better: lower is better)."
     )
+    assert say(replace(unsure, difference=0.0, ci95=(0.0, 0.0))) == "A and B have the same value in every metric."
+    assert say(replace(unsure, difference=math.nan)) == "A and B have the same value in every metric."
+
+
+def test_statements_of_thresholds_keep_the_whole_key() -> None:
+    """A family that ends within a word is part of the name: p@0.7 is not called 0.7."""
+    numbers = (0.5, 0.9, 0.4, (0.1, 0.6), 0.01, 0.01, 9, 0, 3, 12, 0.1)
+    found = [Difference(("", ""), key, *numbers, higher_is_better=True, differing=12) for key in ("miou", "p@0.7")]
+    assert statements("A", "B", found, "miou", "p@")[1].startswith("B is significantly better at p@0.7 (")
 
 
 @pytest.mark.parametrize("differ", range(2, 9))
@@ -337,15 +356,108 @@ def test_another_benchmark_is_named() -> None:
         bd.compare({"a": table_of(np.full(5, 0.5)), "b": video})
 
 
-def test_runs_of_other_repeats_are_told_as_such() -> None:
+@pytest.fixture(scope="module")
+def sets() -> dict[str, Dataset]:
+    """Score tables of the sample's models: careful ran three times, hasty once, under three conditions."""
     from bench_datasets import samples
     from bench_datasets.builders import open_truth
 
     truth = open_truth("instancebench", "sample")
-    scores = {name: bd.score("instancebench", truth, bd.read_predictions("instancebench",
-              samples.instancebench_sample_predictions(name))) for name in ("careful", "hasty")}  # fmt: skip
-    with pytest.raises(
-        bd.BenchError, match=r"the same rows, but careful has 40 answers that hasty lacks, such as"
-    ) as found:
-        bd.compare(scores)
-    assert str(found.value).endswith("both need the same runs and conditions")
+    return {
+        name: bd.score("instancebench", truth, bd.read_predictions("instancebench",
+                       samples.instancebench_sample_predictions(name)))
+        for name in ("careful", "hasty")
+    }  # fmt: skip
+
+
+def core_ious(scores: Dataset, condition: str = "original", answered: bool = False) -> dict[str, dict[str, float]]:
+    """By run and expression, the IoU of the core expressions, from the score rows' pixels."""
+    found: dict[str, dict[str, float]] = {}
+    for row in scores:
+        if row["condition"] != condition:
+            continue
+        target = row["candidate_areas"][row["target"]]
+        for k, name in enumerate(row["expression_ids"]):
+            if row["roles"][k] not in ("minimal", "variant") or (answered and not row["answered"][k]):
+                continue
+            shared = row["intersections"][k][row["target"]]
+            found.setdefault(row["run"], {})[name] = shared / (row["areas"][k] + target - shared)
+    return found
+
+
+def headline(found: bd.Comparison, a: str, b: str) -> Difference:
+    return next(item for item in found.pairs[a, b] if item.metric == "miou" and item.part == ("", ""))
+
+
+def test_compare_different_numbers_of_runs_compares_their_means(sets: dict[str, Dataset]) -> None:
+    found = bd.compare(sets, draws=500, permutations=4000)
+    item = headline(found, "careful", "hasty")
+    runs = {name: core_ious(table) for name, table in sets.items()}
+    assert {name: len(of) for name, of in runs.items()} == {"careful": 3, "hasty": 1}
+    means = {name: [np.mean(list(ious.values())) for ious in of.values()] for name, of in runs.items()}
+    assert item.a == pytest.approx(np.mean(means["careful"]), abs=1e-12)
+    assert item.b == pytest.approx(np.mean(means["hasty"]), abs=1e-12)
+    # Of a mean with the same two expressions in every set, exchanging a set's runs changes the sign of its difference.
+    sums = {
+        name: {row["key"]: np.mean([sum(run[e] for e in row["expression_ids"] if e in run) for run in of.values()])
+               for row in sets[name] if row["condition"] == "original"}
+        for name, of in runs.items()
+    }  # fmt: skip
+    gain = np.array([sums["hasty"][key] - sums["careful"][key] for key in sums["hasty"]])
+    signs = np.random.default_rng(0).choice([-1.0, 1.0], (20_000, len(gain)))
+    p = np.mean(np.abs(signs @ gain) >= abs(gain.sum()) - 1e-9)
+    assert item.p == pytest.approx(p, abs=0.002)
+    assert "each number is the mean over a model's runs: careful 3 runs, hasty 1 run" in found.remarks
+    assert found.remarks[0] == (
+        "conditions left out, as not all runs have them: category_only (only hasty), text_swap (only hasty)"
+    )
+    assert headline(bd.compare([*sets.values()], names=["hasty", "careful"][::-1], draws=10, permutations=10),
+                    "careful", "hasty").b == item.b  # fmt: skip
+
+
+def test_compare_one_run_takes_that_run(sets: dict[str, Dataset]) -> None:
+    item = headline(bd.compare(sets, run="0", draws=50, permutations=50), "careful", "hasty")
+    assert item.a == pytest.approx(np.mean(list(core_ious(sets["careful"])["0"].values())), abs=1e-12)
+    with pytest.raises(bd.BenchError, match=r"run: expected one of hasty's runs, 0; got '1'"):
+        bd.compare(sets, run="1")
+    with pytest.raises(bd.BenchError, match=r"condition: expected one of careful's conditions, original; got 'text"):
+        bd.compare(sets, condition="text_swap")
+
+
+def test_compare_a_condition_takes_the_answers_that_both_have(sets: dict[str, Dataset]) -> None:
+    """Under a condition, only expressions that both models answered count."""
+    hasty = sets["hasty"].with_format("arrow")[:]
+    keys = sorted({k for k, c in zip(hasty["key"].to_pylist(), hasty["condition"].to_pylist(), strict=True)
+                   if c == "category_only"})  # fmt: skip
+    keep = [not (c == "category_only" and k == keys[0]) for k, c in
+            zip(hasty["key"].to_pylist(), hasty["condition"].to_pylist(), strict=True)]  # fmt: skip
+    less = hasty.filter(pa.array(keep))
+    found = bd.compare({"all": hasty, "less": less}, condition="category_only", draws=50, permutations=50)
+    item = headline(found, "all", "less")
+    own = core_ious(Dataset(less), "category_only", answered=True)["0"]
+    assert item.a == item.b == pytest.approx(np.mean(list(own.values())), abs=1e-12)
+    assert item.n == len(own)
+    assert found.rows == len(keys) - 1
+    assert found.remarks[0] == "the answers under the condition category_only"
+    whole = bd.compare({"all": hasty, "less": less}, draws=50, permutations=50)
+    names = {d.metric for d in whole.pairs["all", "less"]}
+    assert {"intervention/category_only/miou", "intervention/text_swap/donor_iou"} <= names
+
+
+def test_compare_runs_of_other_benchmarks_are_refused() -> None:
+    table = table_of(np.full(8, 0.5))
+    with pytest.raises(bd.BenchError, match="run: these scores have one prediction per row; leave run out"):
+        bd.compare({"A": table, "B": table}, run="0")
+
+
+def test_compare_too_many_copies_of_runs_asks_for_one_run(sets: dict[str, Dataset]) -> None:
+    from bench_datasets.metrics.instancebench import shared_rows
+
+    one = sets["hasty"].with_format("arrow")[:]
+
+    def runs(count: int) -> pa.Table:
+        parts = [altered(one, "run", [f"{i:02}"] * len(one)) for i in range(count)]
+        return pa.concat_tables(parts)
+
+    with pytest.raises(bd.BenchError, match=r"numbers of runs \(a 9, b 7\).*run='0'"):
+        shared_rows({"a": runs(9), "b": runs(7)})

@@ -12,10 +12,12 @@ from bench_datasets.benchmarks import get_benchmark
 from bench_datasets.metrics.instancebench.columns import SCORE_COLUMNS, features
 from bench_datasets.metrics.instancebench.explain import explain
 from bench_datasets.metrics.instancebench.hints import likely_causes
+from bench_datasets.metrics.instancebench.meanings import METRICS
 from bench_datasets.metrics.instancebench.pairing import attach, pair_units, read_answers
 from bench_datasets.metrics.instancebench.protocol import PROTOCOLS, Protocol, get_protocol
 from bench_datasets.metrics.instancebench.rows import ANSWER_COLUMNS, ANSWER_FEATURES, LABEL_COLUMNS
 from bench_datasets.metrics.instancebench.score import score_table
+from bench_datasets.metrics.instancebench.shared import shared_rows
 from bench_datasets.metrics.instancebench.summary import LOWER_IS_BETTER, gather, summarize_table
 from bench_datasets.predictions.instancebench import ORIGINAL
 
@@ -25,6 +27,7 @@ __all__ = [
     "FAMILY",
     "LABEL_COLUMNS",
     "LOWER_IS_BETTER",
+    "METRICS",
     "OWN_METRICS",
     "OWN_PARTS",
     "PROTOCOLS",
@@ -43,6 +46,7 @@ __all__ = [
     "paired_rows",
     "read_answers",
     "score_table",
+    "shared_rows",
     "summarize_table",
 ]
 

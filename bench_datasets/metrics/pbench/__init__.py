@@ -15,6 +15,7 @@ from bench_datasets.metrics.gathering import ALL, Gathered, assemble
 from bench_datasets.metrics.pbench.columns import SCORE_COLUMNS, features
 from bench_datasets.metrics.pbench.explain import explain
 from bench_datasets.metrics.pbench.hints import likely_causes
+from bench_datasets.metrics.pbench.meanings import METRICS
 from bench_datasets.metrics.pbench.pairing import attach, pair_units, read_answers
 from bench_datasets.metrics.pbench.protocol import PROTOCOLS, Protocol, get_protocol
 from bench_datasets.metrics.pbench.rows import ANSWER_COLUMNS, LABEL_COLUMNS, row_names
@@ -34,6 +35,7 @@ __all__ = [
     "FAMILY",
     "LABEL_COLUMNS",
     "LOWER_IS_BETTER",
+    "METRICS",
     "OWN_METRICS",
     "OWN_PARTS",
     "PROTOCOLS",

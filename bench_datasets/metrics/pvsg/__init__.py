@@ -14,6 +14,7 @@ from bench_datasets.metrics.gathering import ALL, Gathered, assemble
 from bench_datasets.metrics.pvsg.columns import SCORE_COLUMNS, features
 from bench_datasets.metrics.pvsg.explain import explain
 from bench_datasets.metrics.pvsg.hints import likely_causes
+from bench_datasets.metrics.pvsg.meanings import METRICS
 from bench_datasets.metrics.pvsg.pairing import attach, pair_units, read_answers
 from bench_datasets.metrics.pvsg.protocol import PROTOCOLS, Protocol, get_protocol
 from bench_datasets.metrics.pvsg.rows import ANSWER_COLUMNS, LABEL_COLUMNS
@@ -34,6 +35,7 @@ __all__ = [
     "FAMILY",
     "LABEL_COLUMNS",
     "LOWER_IS_BETTER",
+    "METRICS",
     "OWN_METRICS",
     "OWN_PARTS",
     "PROTOCOLS",
