@@ -26,39 +26,14 @@ Cell = tuple[str, str]
 RANKED = re.compile(r"(?P<name>.+)@(?P<column>\d+(?:/[\d.]+)?)")
 """Keys that end in a rank, with or without a threshold: `R@20/0.5`, `weak_official/R@20`."""
 
+RANKS = "by rank and overlap"
+"""The title of the table of keys that end in a rank."""
+
 PIVOTS = {
     "sensitivity": "under other identity thresholds (similarity / margin)",
     "transition": "core pairs from one family (minimal) to another (variant)",
 }
 """Keys of three or more words that make a table of their own, by their first word."""
-
-SHORT = {
-    "identity_error": "id. error",
-    "same_class_switch": "switch",
-    "correct_id_poor_mask": "poor mask",
-    "all_target_id": "all-target",
-    "unresolved": "unresolved",
-    "mask_redundancy_rate": "redundancy",
-    "same_class_selection": "same class",
-    "single_anchor_relation": "one anchor",
-    "multi_anchor_composition": "anchors",
-    "target_centric_visual_evidence": "evidence",
-    "negation_or_exclusion": "exclusion",
-    "loss/first_stage": "1st stage",
-    "loss/second_stage": "2nd stage",
-}
-"""What long names are called at the head of a column."""
-
-
-def short(name: str) -> str:
-    """A name for the head of a column.
-
-    Example:
-        >>> short("identity_error@0.7"), short("loss/first_stage@20/0.5")
-        ('id. error', '1st stage')
-    """
-    base, _, rest = name.partition("@")
-    return SHORT.get(base, name if not rest or base not in SHORT else base)
 
 
 def cells(result: Result) -> dict[str, dict[Cell, Metric]]:
@@ -68,7 +43,7 @@ def cells(result: Result) -> dict[str, dict[Cell, Metric]]:
         first, *_ = key.split("/")
         ranked = RANKED.fullmatch(key)
         if result.settings.get("k") and ranked:
-            tables.setdefault("by rank and overlap", {})[ranked["name"], f"@{ranked['column']}"] = metric
+            tables.setdefault(RANKS, {})[ranked["name"], f"@{ranked['column']}"] = metric
         elif first in PIVOTS:
             row, _, column = key.removeprefix(f"{first}/").rpartition("/")
             tables.setdefault(PIVOTS[first], {})[row, column] = metric
@@ -102,5 +77,5 @@ def by_title(tables: Mapping[str, Mapping[Cell, str]]) -> list[Grid]:
     for title, table in tables.items():
         rows, columns = (list(dict.fromkeys(cell[k] for cell in table)) for k in (0, 1))
         body = [[row, *(table.get((row, column), "") for column in columns)] for row in rows]
-        grids.append(Grid(title, ["", *map(short, columns)], body))
+        grids.append(Grid(title, ["", *columns], body))
     return grids

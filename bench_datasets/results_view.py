@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from bench_datasets.benchmarks import BENCHMARKS
 from bench_datasets.faults import FAULTS, BenchError
 from bench_datasets.metrics.options import COUNT_AS_WRONG
-from bench_datasets.results_layout import PIVOTS, Grid, by_title, cells, short, singles, slice_metrics
+from bench_datasets.results_layout import PIVOTS, Grid, by_title, cells, singles, slice_metrics
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -183,14 +183,22 @@ def grids(result: Result) -> list[Grid]:
             ]
             for row, (value, metrics) in enumerate(parts.items())
         ]
-        title = {"count": "by number of truth masks", "position": "by place in the generated sequence"}.get(
-            by, f"by {by}"
-        )
-        tables.append(Grid(title, [by, *(cell for members, _ in groups for cell in ("n", *map(short, members)))], rows))
+        tables.append(Grid(slice_title(by), [by, *(cell for members, _ in groups for cell in ("n", *members))], rows))
     if result.faults:
         rows = [[code, f"{e['count']:,}", ", ".join(e["examples"])] for code, e in result.faults.items()]
         tables.append(Grid("faults", ["fault", "count", "for example"], rows))
     return tables
+
+
+def slice_title(by: str) -> str:
+    """The title of the table of a slice column.
+
+    Example:
+        >>> slice_title("source"), slice_title("count")
+        ('by source', 'by number of ground truth masks')
+    """
+    known = {"count": "by number of ground truth masks", "position": "by place in the generated sequence"}
+    return known.get(by, f"by {by}")
 
 
 def by_part(result: Result) -> bool:

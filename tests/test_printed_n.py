@@ -15,7 +15,7 @@ from bench_datasets.metrics.comparison_view import _row
 from bench_datasets.report import drawing
 from bench_datasets.report.content import Ladder, Lane
 from bench_datasets.results import Metric, Result, Slice
-from bench_datasets.results_layout import Grid, short
+from bench_datasets.results_layout import Grid
 from bench_datasets.results_view import as_html, as_text, by_n, grids, n_of, show
 
 PARTS = ("level_0", "level_1", "dense")
@@ -68,7 +68,7 @@ def numbers_in(grid: Grid) -> int:
                 if head == "n":
                     n = cell
                 elif re.fullmatch(r"[\d.]+", cell):
-                    names = [name for name in NAMES if short(name) == head]
+                    names = [name for name in NAMES if name == head]
                     assert round(1000 * value_of(cell, names[0] if names else head)) == int(n), (grid.title, head, row)
                     checked += 1
         return checked
@@ -138,7 +138,7 @@ def test_tables_of_recorded_results_print_the_n_of_the_file(file: Path) -> None:
                 if head == "n":
                     n = cell.replace(",", "")
                     continue
-                found = [m for name, m in slices[row[0]].items() if short(name) == head and show(m, name) == cell]
+                found = [m for name, m in slices[row[0]].items() if name == head and show(m, name) == cell]
                 if cell not in ("", "-"):
                     assert n in {str(m.n) for m in found}, (grid.title, row[0], head)
                     checked += 1

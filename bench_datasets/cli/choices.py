@@ -142,6 +142,7 @@ Seed = Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Random se
 Draws = Annotated[
     int, typer.Option("--draws", metavar="N", min=0, help="Number of bootstrap draws; 0 for no confidence intervals.")
 ]
+Every = Annotated[bool, typer.Option("--every", "--all", help="Print every metric and table, not only the main ones.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 
 

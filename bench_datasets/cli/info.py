@@ -32,7 +32,7 @@ def info(
     ] = 1,
     as_json: choices.Json = False,
 ) -> None:
-    """Say what a benchmark is: its source, terms, protocols, rows, faults and content hash. Reads label columns alone.
+    """Show a benchmark: its source, licence, protocols, metrics, rows, faults and content hash. No image is read.
 
     Example: bench-datasets info pbench --data sample
     """
@@ -61,6 +61,7 @@ def facts(benchmark: str, data: str | None = None) -> dict[str, Any]:
     from datasets import Dataset
 
     from bench_datasets.builders import open_truth, provenance
+    from bench_datasets.metrics.legend import meanings
     from bench_datasets.metrics.scoring import score
     from bench_datasets.metrics.summarizing import summarize
     from bench_datasets.predictions.read import module_of
@@ -90,6 +91,10 @@ def facts(benchmark: str, data: str | None = None) -> dict[str, Any]:
                 "comparable_to": protocol.comparable_to,
             }
             for name, protocol in metric.PROTOCOLS.items()
+        ],
+        "metrics": [
+            {"key": pattern, "meaning": meaning.text, "main": meaning.main}
+            for pattern, meaning in meanings(benchmark).items()
         ],
         "rows": {
             "read": sum(part["rows"] for part in parts.values()),
@@ -132,11 +137,11 @@ def _rows_of(metrics: dict[str, Any]) -> int:
 def _show(console: Console, found: dict[str, Any]) -> None:
     from rich.text import Text
 
-    from bench_datasets.cli.screen import clean
-    from bench_datasets.cli.tables import faults_table, new_table, plain_table, show_table
+    from bench_datasets.cli.screen import clean, say
+    from bench_datasets.cli.tables import new_table, show_faults, show_grid, show_legend, show_table
     from bench_datasets.results_layout import Grid
 
-    console.print(Text(found["title"], style="bold"))
+    say(console, found["title"], "bold")
     revision = f" at {found['revision']}" if found["revision"] else ""
     for name, text in (
         ("source", f"{found['source']}{revision}"),
@@ -144,7 +149,7 @@ def _show(console: Console, found: dict[str, Any]) -> None:
         ("content", f"sha256 {found['content_sha256']}"),
         ("cite", found["citation"]),
     ):
-        console.print(Text.assemble((f"{name:8} ", "dim"), clean(text)), soft_wrap=True)
+        console.print(Text.assemble((f"{name:8} ", "dim"), clean(text)), soft_wrap=not console.is_terminal)
     table = new_table("protocols", ["protocol", "version", "meaning", "comparable to"], left=(0, 1, 2, 3))
     for protocol in found["protocols"]:
         called = Text(protocol["name"], style="bold" if protocol["default"] else "")
@@ -153,6 +158,13 @@ def _show(console: Console, found: dict[str, Any]) -> None:
             called, protocol["version"], protocol["meaning"], protocol["comparable_to"] or "nothing published"
         )
     show_table(console, table)
+    if found["metrics"]:
+        console.print()
+        say(console, "metrics (* in the main table of score)", "bold")
+        show_legend(
+            console,
+            {f"{item['key']}{' *' if item['main'] else ''}": item["meaning"] for item in found["metrics"]},
+        )
     by = "level" if "by_level" in found["rows"] else "split"
     parts = found["rows"][f"by_{by}"]
     heads = [by, *(name.replace("_", " ") for name in next(iter(parts.values())))]
@@ -162,17 +174,17 @@ def _show(console: Console, found: dict[str, Any]) -> None:
     ]
     total = ["all", f"{found['rows']['read']:,}", f"{found['rows']['published']:,}"]
     total += [f"{sum(part[name] for part in parts.values()):,}" for name in list(next(iter(parts.values())))[2:]]
-    show_table(console, plain_table(console, Grid("rows", heads, [*rows, total])))
+    show_grid(console, Grid("rows", heads, [*rows, total]))
     spread = found["truth_masks"]
     if spread:
         grid = Grid("rows by number of truth masks", list(spread), [[f"{n:,}" for n in spread.values()]])
-        show_table(console, plain_table(console, grid, left=()))
+        show_grid(console, grid, left=(), names=0)
     faults = [
         [code, f"{fault['count']:,}", f"{', '.join(fault['examples'])}: {fault['meaning']}"]
         for code, fault in found["faults"].items()
     ]
     if faults:
-        show_table(console, faults_table(Grid("faults", ["fault", "rows", "for example"], faults)))
+        show_faults(console, Grid("faults", ["fault", "rows", "for example"], faults))
     else:
         console.print()
         console.print(Text("no faults", style="green"))

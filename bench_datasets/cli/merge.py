@@ -19,10 +19,9 @@ def merge(
     k: Annotated[
         str | None, typer.Option("--k", metavar="20,50,100", help="PVSG: ranks up to which triplets count.")
     ] = None,
-    draws: Annotated[
-        int, typer.Option("--draws", metavar="N", min=0, help="Bootstrap draws; 0 for no intervals.")
-    ] = 10_000,
-    seed: Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Of the bootstrap.")] = 0,
+    draws: choices.Draws = 10_000,
+    seed: choices.Seed = 0,
+    every: choices.Every = False,
     as_json: choices.Json = False,
 ) -> None:
     """Join the parts of one scoring; the files are those that one process would have written.
@@ -41,4 +40,4 @@ def merge(
         ranks = choices.ranks_of(benchmark, k)
         result = summarize(benchmark, scores, by=list(dict.fromkeys(by or ())), draws=draws, seed=seed, **ranks)
     files = write_run(scores, result, folder)
-    show_run(result, files, as_json=as_json)
+    show_run(result, files, as_json=as_json, every=every, by=by or ())

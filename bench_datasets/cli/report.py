@@ -35,9 +35,9 @@ def report(
         str | None, typer.Option("--plot", metavar="FILE", help="Draw the capability profile too: .svg, .png or .pdf.")
     ] = None,
     draws: Annotated[
-        int, typer.Option("--draws", metavar="N", min=1, help="Of the comparison's bootstrap and test.")
+        int, typer.Option("--draws", metavar="N", min=1, help="Number of bootstrap draws and permutations.")
     ] = 10_000,
-    seed: Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Of both.")] = 0,
+    seed: choices.Seed = 0,
     as_json: choices.Json = False,
 ) -> None:
     """Write one page about a run, or about several: numbers, errors, and row by row what was seen and what was said.

@@ -43,10 +43,8 @@ def score(
             help="Numbers for each value of it, too; with --limit, N rows of each. Repeatable.",
         ),
     ] = None,
-    draws: Annotated[
-        int, typer.Option("--draws", metavar="N", min=0, help="Bootstrap draws; 0 for no intervals.")
-    ] = 10_000,
-    seed: Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Of the bootstrap.")] = 0,
+    draws: choices.Draws = 10_000,
+    seed: choices.Seed = 0,
     boundary: Annotated[
         bool, typer.Option("--boundary", help="Compare outlines too: boundary IoU and boundary F.")
     ] = False,
@@ -74,6 +72,7 @@ def score(
     engine: choices.Engine = None,
     threads: choices.Threads = 1,
     format: choices.Format = None,
+    every: choices.Every = False,
     as_json: choices.Json = False,
 ) -> None:
     """Score predictions. Reads label columns alone: no image is fetched to make a number.
@@ -112,7 +111,7 @@ def score(
         )  # fmt: skip
         result = summarize(benchmark, scores, by=sliced, draws=draws, seed=seed, **ranks)
         _tell_of_earlier(Path(str(folder)), result)
-        show_run(result, write_run(scores, result, str(folder)), as_json=as_json)
+        show_run(result, write_run(scores, result, str(folder)), as_json=as_json, every=every, by=sliced)
         return
     with using_engine(engine, threads):
         answers = read_answers(benchmark, predictions, kind, data)
@@ -140,7 +139,7 @@ def score(
             if folder is not None:
                 _tell_of_earlier(Path(folder), result)
             files = write_run(scores, result, folder) if folder is not None else ()
-    show_run(result, files, as_json=as_json)
+    show_run(result, files, as_json=as_json, every=every, by=sliced)
     for cause in explain_near_zero(result, plan.labels, answers, chosen):
         remark(f"hint: {cause}")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from rich import box
@@ -11,39 +11,78 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from bench_datasets.cli.screen import clean, echo, out
+from bench_datasets.cli.screen import PIPE, clean, echo, out, say
+from bench_datasets.metrics.legend import is_main, legend
 from bench_datasets.results import Metric, Result
-from bench_datasets.results_layout import Grid
-from bench_datasets.results_view import MEANS, NOTE, by_part, caption, grids, headline, show, verdict
+from bench_datasets.results_layout import RANKED, RANKS, Grid
+from bench_datasets.results_view import MEANS, NOTE, by_part, caption, grids, headline, show, slice_title, verdict
+
+MAIN_TITLES = frozenset({"", RANKS})
+"""Titles of the tables that hold a result's main metrics."""
 
 
-def show_result(console: Console, result: Result) -> None:
-    """Print a result: what it is, its headline, what it compares with, its faults, then every number."""
-    console.print(Text(caption(result), style="dim"), soft_wrap=True)
-    console.print(Text(headline(result), style="bold"), soft_wrap=True)
+def show_result(console: Console, result: Result, *, every: bool = False, by: Sequence[str] = ()) -> None:
+    """Print a result: the headline, what it compares with, the faults, the main table and what its metrics mean.
+
+    Args:
+        console: where to.
+        result: what to print.
+        every: print every metric and every table.
+        by: columns whose tables were asked for.
+    """
+    say(console, caption(result), "dim")
+    say(console, headline(result), "bold")
     for line in verdict(result):
-        style = "green" if line.startswith("comparable to published") else "yellow" if _weak(line) else ""
-        console.print(Text(line, style=style), soft_wrap=True)
+        say(console, line, "green" if line.startswith("comparable to published") else "yellow" if _weak(line) else "")
     tables = grids(result)
-    main, rest = (tables[0], tables[1:]) if by_part(result) else (None, tables)
-    rest.sort(key=lambda grid: grid.title != "faults")
-    if rest and rest[0].title == "faults":
-        show_table(console, faults_table(rest.pop(0)))
-    if main is not None:
-        show_table(console, _numbers(console, main, result))
-    for grid in rest:
-        show_table(console, plain_table(console, grid))
+    tables.sort(key=lambda grid: grid.title != "faults")
+    wanted = MAIN_TITLES | {slice_title(column) for column in by}
+    hidden, shown_keys, left_out = [], set(), 0
+    for grid in tables:
+        if grid.title == "faults":
+            show_faults(console, grid)
+        elif not every and grid.title not in wanted:
+            hidden.append(grid.title)
+        elif by_part(result) and grid.title == "":
+            _show_numbers(console, grid, result)
+            shown_keys |= set(result.metrics)
+        else:
+            kept = grid
+            if grid.title == "" and not every:
+                rows = [row for row in grid.rows if is_main(result.benchmark, row[0])]
+                kept, left_out = Grid("", grid.head, rows), left_out + len(grid.rows) - len(rows)
+            show_grid(console, kept, style=lambda row: "bold" if row[0] == result.headline else "")
+            if grid.title == RANKS:
+                shown_keys |= {key for key in result.metrics if RANKED.fullmatch(key)}
+            elif grid.title == "":
+                shown_keys |= {row[0] for row in kept.rows}
     console.print()
-    console.print(Text(NOTE, style="dim"), soft_wrap=True)
+    say(console, NOTE, "dim")
+    meant = legend(result.benchmark, [key for key in result.metrics if key in shown_keys])
+    show_legend(console, meant)
+    if hidden or left_out:
+        more = [f"{left_out} further metrics"] * (left_out > 0)
+        more += [f"{len(hidden)} table{'' if len(hidden) == 1 else 's'} ({', '.join(hidden)})"] * bool(hidden)
+        say(console, f"Not shown: {' and '.join(more)}. --every shows them, --json holds every number.")
 
 
-def show_run(result: Result, files: Sequence[Path], *, as_json: bool) -> None:
-    """Print the result of a run and where its files are, or one JSON object."""
+def show_legend(console: Console, meant: Mapping[str, str]) -> None:
+    """Print what metric keys mean, one line per key."""
+    width = max(map(len, meant), default=0)
+    for pattern, meaning in meant.items():
+        line = Text.assemble((f"{pattern:{width}}  ", ""), (meaning, "dim"))
+        console.print(line, soft_wrap=console.width >= PIPE)
+
+
+def show_run(
+    result: Result, files: Sequence[Path], *, as_json: bool, every: bool = False, by: Sequence[str] = ()
+) -> None:
+    """Print the result of a run and where its files are, or one JSON object; see `show_result`."""
     if as_json:
         echo(result.to_json())
         return
     console = out()
-    show_result(console, result)
+    show_result(console, result, every=every, by=by)
     for file in files:
         console.print(Text(f"wrote {file}"), soft_wrap=True)
 
@@ -143,12 +182,13 @@ def plain_table(console: Console, grid: Grid, *, left: Sequence[int] = (0,)) -> 
     return fitting(console, [_some_columns(grid, range(len(grid.head)), left, gap) for gap in (2, 1)])
 
 
-def faults_table(grid: Grid) -> Table:
-    """The grid of faults: code, how many, some keys."""
+def show_faults(console: Console, grid: Grid) -> None:
+    """Print the grid of faults: code, how many, some keys. Only the last column wraps on a narrow terminal."""
     table = new_table(grid.title, grid.head, left=(0, 2))
+    table.columns[0].no_wrap = table.columns[1].no_wrap = True
     for code, count, examples in grid.rows:
         table.add_row(Text(clean(code), style="yellow"), count, Text(clean(examples)))
-    return table
+    show_table(console, table)
 
 
 def fitting(console: Console, tables: Sequence[Table]) -> Table:
@@ -167,21 +207,18 @@ def _width(console: Console, table: Table) -> int:
     return console.measure(table, options=endless).maximum
 
 
-def _numbers(console: Console, grid: Grid, result: Result) -> Table:
+def _show_numbers(console: Console, grid: Grid, result: Result) -> None:
     """The numbers by part: with all intervals where they fit, else with those of the headline."""
     if not any(row[-1] for row in grid.rows):
         grid = Grid(grid.title, grid.head[:-1], [row[:-1] for row in grid.rows])
     first = next((row[0] for row in grid.rows if row[0] not in ("n", "")), "")
     every = [row[0] for row in grid.rows]
-    return fitting(
-        console,
-        [
-            _in_cells(grid, result, every),
-            _in_cells(grid, result, [first]),
-            _below(grid, result, first, gap=2),
-            _below(grid, result, first, gap=1),
-        ],
-    )
+    for names in (every, [first]):
+        table = _in_cells(grid, result, names)
+        if fits(console, table):
+            show_table(console, table)
+            return
+    show_grid(console, _below(grid, result, first), style=lambda row: _style(row[0], result))
 
 
 def _in_cells(grid: Grid, result: Result, names: Sequence[str]) -> Table:
@@ -196,23 +233,28 @@ def _in_cells(grid: Grid, result: Result, names: Sequence[str]) -> Table:
     return table
 
 
-def _below(grid: Grid, result: Result, name: str, *, gap: int) -> Table:
-    table = new_table(grid.title, grid.head, gap=gap)
+def _below(grid: Grid, result: Result, name: str) -> Grid:
+    """The grid with two further rows below one number: the bounds of its interval."""
+    rows = []
     for row in grid.rows:
-        table.add_row(*(Text(cell) for cell in row), style=_style(row[0], result))
+        rows.append(row)
         if row[0] != name:
             continue
         found = [_metric(result, name, part) for part in grid.head[1:]]
         for side, end in enumerate(("low", "high")):
             bounds = [show(Metric(m.ci95[side], m.n), name) if m is not None and m.ci95 else "" for m in found]
             if any(bounds):
-                table.add_row(f"  95 % {end}", *bounds, style="dim")
-    return table
+                rows.append([f"{BOUND}{end}", *bounds])
+    return Grid(grid.title, grid.head, rows)
+
+
+BOUND = "95 % "
+"""What the name of a row of interval bounds begins with."""
 
 
 def _style(name: str, result: Result) -> str:
     own = {"average": "macro_f1"}.get(result.headline or "", result.headline)
-    return "bold" if name == own else "dim" if name == "n" else ""
+    return "bold" if name == own else "dim" if name == "n" or name.startswith(BOUND) else ""
 
 
 def _metric(result: Result, name: str, part: str) -> Metric | None:

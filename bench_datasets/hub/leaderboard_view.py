@@ -13,7 +13,7 @@ from typing import Any
 
 from bench_datasets.hub.leaderboard import Board, Entry, Group
 from bench_datasets.results import Metric
-from bench_datasets.results_layout import Grid, short
+from bench_datasets.results_layout import Grid
 from bench_datasets.results_view import NOTE, plain, show
 
 LEFT = (0, 1, 2)
@@ -74,7 +74,7 @@ def left_of(table: Grid) -> tuple[int, ...]:
 
 
 def _part(key: str) -> str:
-    return short(key.split("/", 1)[-1])
+    return key.split("/", 1)[-1]
 
 
 def as_csv(board: Board) -> str:

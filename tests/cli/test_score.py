@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import bench_datasets as bd
+from bench_datasets import samples
 from bench_datasets.metrics.files import read_scores
 from bench_datasets.metrics.provenance import provenance_of
 from bench_datasets.results import Result
@@ -84,6 +86,29 @@ def test_fits_the_width(
     assert max(map(len, rows)) <= columns
     if columns >= 80:
         assert any(line.startswith("mask_redundancy_rate ") for line in done.stdout.splitlines())
+
+
+@pytest.mark.parametrize("flag", ["--every", "--all"])
+def test_score_prints_the_main_table_and_names_the_rest(run: Callable[..., Any], flag: str) -> None:
+    """The default output is short and explains its keys; nothing is left out without a word."""
+    place = samples.instancebench_sample_predictions("careful")
+    options = ["instancebench", "--data", "sample", "--predictions", place, "--draws", 20]
+    short, whole = (run("score", *options, *more).stdout.splitlines() for more in ([], [flag]))
+    assert len(short) < 50 < len(whole)
+    keys = [line.split()[0] for line in short if "]" in line and not line.startswith("miou 85")]
+    assert keys[0] == "miou"
+    assert "effect/ordinal-extremal" not in " ".join(short)
+    assert any(line.startswith("effect/ordinal-extremal") for line in whole)
+    for key in keys[:-1]:
+        pattern = re.sub(r"@[\d.]+", "@<t>", key)
+        assert any(line.startswith(f"{pattern} ") for line in short if "]" not in line), key
+    titles = ["by source", "by operation", "by source/operation"]
+    assert all(title in short[-1] for title in titles)
+    assert short[-1].startswith("Not shown: ")
+    assert set(titles) <= set(whole)
+    asked = run("score", *options, "--by", "source").stdout.splitlines()
+    assert "by source" in asked
+    assert "by source, " not in asked[-1]
 
 
 def test_files_keep_everything(run: Callable[..., Any], mini: list[object], tmp_path: Path) -> None:

@@ -28,6 +28,7 @@ METRICS: dict[str, Meaning] = {
     "average": Meaning("mean of macro_f1 over the six parts", True, "Macro-F1 average"),
     **_BY_LEVEL,
     **{f"{name}/<level>": meaning for name, meaning in _BY_LEVEL.items()},
+    "boundary_<measure>/<metric>": Meaning("the metric with boundary IoU or boundary F in place of IoU", True),
     "boundary_<measure>/<metric>/<level>": Meaning("the metric with boundary IoU or boundary F in place of IoU", True),
 }
 """Meanings by pattern of the key; `<...>` stands for a name or a number."""

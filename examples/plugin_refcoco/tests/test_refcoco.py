@@ -48,7 +48,7 @@ def test_against_arithmetic(pixels: int) -> None:
     assert result.metrics["p@0.5"].value == (iou >= 0.5)
     assert result.headline == "miou"
     assert result.comparable_to is None
-    assert "nobody has published numbers under the protocol default" in str(result)
+    assert "no published results exist for the protocol default" in str(result)
 
 
 def test_map_gives_the_same(tmp_path: Path) -> None:
