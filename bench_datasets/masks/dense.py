@@ -6,10 +6,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from pycocotools import mask as coco
 
 from bench_datasets.masks.column import MaskColumn
 from bench_datasets.masks.status import MAX_PIXELS, MaskError
 from bench_datasets.masks.varint import Runs
+
+_ENCODED_PIXELS = 2**28
+"""Most pixels of a mask that pycocotools encodes; it reserves four bytes for each and does not check for them."""
 
 
 def as_array(value: object) -> NDArray[Any] | None:
@@ -107,7 +111,11 @@ def encode_dense(mask: ArrayLike) -> dict[str, Any]:
         >>> encode_dense(np.eye(2, dtype=bool))
         {'size': [2, 2], 'counts': '0120'}
     """
-    runs, height, width = dense_runs(mask)
+    array = np.asarray(mask)
+    if array.ndim == 2 and array.dtype.kind in "biu" and 0 < array.size <= _ENCODED_PIXELS:
+        encoded = coco.encode(np.asfortranarray(array != 0).view(np.uint8))
+        return {"size": [*map(int, array.shape)], "counts": encoded["counts"].decode("ascii")}
+    runs, height, width = dense_runs(array)
     column = MaskColumn.from_runs(Runs(runs, np.array([0, len(runs)])), [height], [width])
     return {"size": [height, width], "counts": column.data.tobytes().decode("ascii")}
 

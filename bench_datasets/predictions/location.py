@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import IO, Any
 
@@ -16,6 +17,9 @@ from bench_datasets.untrusted import open_file, refuse_outside
 
 DEPTH = 3
 """Folders are looked into down to `<level>/<id>/<k>.png`."""
+
+_LEFT_OUT = (".", "__")
+"""How names begin that operating systems and tools leave behind."""
 
 
 class NothingThereError(BenchError):
@@ -84,23 +88,43 @@ class Location:
         Raises:
             BenchError: a symbolic link leads out of the folder.
         """
-        found = self.fs.find(self.path, maxdepth=DEPTH, withdirs=True, detail=True)
-        root = self.fs._strip_protocol(self.path).rstrip("/")
-        local = getattr(self.fs, "local_file", False)
+        root, above = self.fs._strip_protocol(self.path).rstrip("/"), self.shown.rstrip("/")
         entries = []
-        for path, info in found.items():
-            relative = path[len(root) :].strip("/")
-            if relative and not any(part.startswith((".", "__")) for part in relative.split("/")):
-                shown = f"{self.shown.rstrip('/')}/{relative}"
-                if local:
-                    refuse_outside(root, path, shown)
-                entries.append((relative, Location(self.fs, path, shown), info["type"] == "directory"))
+        for relative, is_folder, is_link in (
+            _local(root) if getattr(self.fs, "local_file", False) else self._found(root)
+        ):
+            path, shown = f"{root}/{relative}", f"{above}/{relative}"
+            if is_link:
+                refuse_outside(root, path, shown)
+            entries.append((relative, Location(self.fs, path, shown), is_folder))
         return sorted(entries, key=lambda entry: natural(entry[0]))
+
+    def _found(self, root: str) -> Iterator[tuple[str, bool, bool]]:
+        """Relative path, whether it is a folder, and whether it is a link, on any file system."""
+        for path, info in self.fs.find(self.path, maxdepth=DEPTH, withdirs=True, detail=True).items():
+            relative = path[len(root) :].strip("/")
+            if relative and not any(part.startswith(_LEFT_OUT) for part in relative.split("/")):
+                yield relative, info["type"] == "directory", False
 
     def files(self, *endings: str) -> list[Location]:
         """The files directly inside a folder whose names end so, in natural order."""
         inside = [item for relative, item, folder in self.inside() if not folder and "/" not in relative]
         return [item for item in inside if item.name.lower().endswith(endings)]
+
+
+def _local(folder: str, above: str = "", depth: int = DEPTH) -> Iterator[tuple[str, bool, bool]]:
+    """What `_found` gives, of a folder on this machine: many times faster than by fsspec.
+
+    A link is given before what lies in it is read, so that the caller can stop there.
+    """
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.name.startswith(_LEFT_OUT):
+                continue
+            is_folder = entry.is_dir()
+            yield above + entry.name, is_folder, entry.is_symlink()
+            if is_folder and depth > 1:
+                yield from _local(entry.path, f"{above}{entry.name}/", depth - 1)
 
 
 def locate(path: str | os.PathLike[str]) -> Location:

@@ -195,8 +195,8 @@ def _validate_labels(pixels: NDArray[Any], shown: str) -> None:
     if len(labels) >= _MANY_LABELS and 2 * _solid(pixels) < len(labels):
         raise BenchError(
             f"{shown}: expected a label map, found a grey picture: {len(labels)} values from {labels[0]} to"
-            f" {labels[-1]}, most of them without one pixel among its like; apply a threshold to probabilities first,"
-            f" then {instead}"
+            f" {labels[-1]}, most of them only in single pixels and thin lines; apply a threshold to probabilities"
+            f" first, then {instead}"
         )
 
 
