@@ -154,7 +154,6 @@ class Result:
             if not isinstance(content, dict):
                 raise BenchError(f"found {type(content).__name__}")
             result = cls.from_dict(content)
-            str(result)  # what can't be shown is no result
         except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
             text = str(error) if isinstance(error, BenchError) else f"found something else ({error!r:.200})"
             raise BenchError(f"{source}: expected a result file; {text}") from error
@@ -162,14 +161,20 @@ class Result:
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Result:
-        """The result behind the content of a `result.json`."""
+        """The result behind the content of a `result.json`.
+
+        Raises:
+            BenchError: a field is missing, of another type, not finite or too large, or the schema is newer.
+        """
         from bench_datasets.benchmarks import BENCHMARKS
+        from bench_datasets.results_schema import validate_result
 
         version = content.get("schema_version")
         if not isinstance(version, int) or isinstance(version, bool):
             raise BenchError(f"expected a whole number as schema_version, found {version!r}")
         if version > SCHEMA_VERSION:
             raise BenchError(f"schema_version {version} is newer than this package's {SCHEMA_VERSION}; update it")
+        validate_result(content)
         entry = BENCHMARKS.get(content["benchmark"])
         names = ("protocol", "dataset", "predictions", "settings", "statistics", "faults", "packages")
         return cls(
