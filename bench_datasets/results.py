@@ -167,6 +167,7 @@ class Result:
             BenchError: a field is missing, of another type, not finite or too large, or the schema is newer.
         """
         from bench_datasets.benchmarks import BENCHMARKS
+        from bench_datasets.builders.provenance import without_secrets
         from bench_datasets.results_schema import validate_result
 
         version = content.get("schema_version")
@@ -177,9 +178,12 @@ class Result:
         validate_result(content)
         entry = BENCHMARKS.get(content["benchmark"])
         names = ("protocol", "dataset", "predictions", "settings", "statistics", "faults", "packages")
+        fields = {name: dict(content[name]) for name in names}
+        if fields["dataset"]["source"] is not None:  # older versions recorded passwords of URLs
+            fields["dataset"]["source"] = without_secrets(fields["dataset"]["source"])
         return cls(
             benchmark=content["benchmark"],
-            **{name: dict(content[name]) for name in names},
+            **fields,
             metrics={key: _metric(metric) for key, metric in content["metrics"].items()},
             slices=[
                 Slice(part["by"], part["value"], {key: _metric(m) for key, m in part["metrics"].items()})

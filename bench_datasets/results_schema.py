@@ -72,14 +72,39 @@ def validate_result(content: Mapping[str, Any]) -> None:
         _field(part, "by", *_NAME, where)
         _field(part, "value", lambda v: isinstance(v, str), "a text", where)
         _metrics(part, where)
-    _fields(content, "faults", {})
-    _few(content, "faults")
-    for code in content["faults"]:
-        _fields(content["faults"], code, {"count": _COUNT, "examples": (_is_texts, "a list of texts")}, "faults.")
+    _faults(content)
     _fields(content, "packages", {})
     _few(content, "packages")
     for name in content["packages"]:
         _field(content["packages"], name, *_NAME, "packages.")
+
+
+def validate_provenance(content: Any) -> None:
+    """Check what a score table records of its origin; parts may be missing, unknown fields are allowed.
+
+    Args:
+        content: `dataset`, `predictions`, `settings` and `faults` of the scores.
+
+    Raises:
+        BenchError: a field is of another type, not finite or too large; the message names the field.
+
+    Example:
+        >>> validate_provenance({"dataset": {"source": "sample", "expected": -1}})
+        Traceback (most recent call last):
+        ...
+        bench_datasets.faults.BenchError: dataset.expected: expected a whole number from 0, or null, found -1
+    """
+    if not isinstance(content, dict):
+        raise BenchError(f"expected an object, found {_shown(content)}")
+    _check_values(content)
+    for part, fields in _PROVENANCE.items():
+        if part in content:
+            _fields(content, part, {})
+            for name, (holds, what) in fields.items():
+                if name in content[part]:
+                    _field(content[part], name, holds, what, f"{part}.")
+    if "faults" in content:
+        _faults(content)
 
 
 def _check_values(value: Any, depth: int = 0) -> None:
@@ -119,6 +144,13 @@ def _fields(content: Mapping[str, Any], name: str, fields: Mapping[str, tuple[Ch
     _field(content, name, lambda v: isinstance(v, dict), "an object", where)
     for field, (holds, what) in fields.items():
         _field(content[name], field, holds, what, f"{where}{name[:MAX_NAME]}.")
+
+
+def _faults(content: Mapping[str, Any]) -> None:
+    _fields(content, "faults", {})
+    _few(content, "faults")
+    for code in content["faults"]:
+        _fields(content["faults"], code, {"count": _COUNT, "examples": (_is_texts, "a list of texts")}, "faults.")
 
 
 def _few(content: Mapping[str, Any], name: str) -> None:
@@ -202,6 +234,20 @@ _STATISTICS = {
     "draws": _COUNT_OR_NULL,
     "unit": _NAME_OR_NULL,
     "clusters": _COUNT_OR_NULL,
+}
+_PROVENANCE: dict[str, dict[str, tuple[Check, str]]] = {
+    "dataset": {
+        "source": _TEXT_OR_NULL,
+        "split": _NAME_OR_NULL,
+        "revision": _NAME_OR_NULL,
+        "expected": _COUNT_OR_NULL,
+    },
+    "predictions": {
+        "sha256": (_or_null(_is_hash), "a SHA-256 or null"),
+        "rows": _COUNT_OR_NULL,
+        "missing": _COUNT_OR_NULL,
+    },
+    "settings": {name: _SETTINGS[name] for name in ("missing", "on_fault", "oracle")},
 }
 _METRIC: dict[str, tuple[Check, str, bool]] = {
     "value": (_or_null(_is_number), "a number or null", True),

@@ -7,19 +7,62 @@ The description's last line is a JSON object behind a fixed mark. Descriptions g
 from __future__ import annotations
 
 import json
+import os
+import posixpath
+import re
 from typing import Any
 
 _MARK = "Provenance: "
 
+_INNER = ("file", "zip", "tar", "memory", "github", "local")
+"""Protocols whose addresses hold no user and no token."""
+
+
+def without_secrets(source: str) -> str:
+    """A source without user names, passwords and queries, which may hold tokens; chained URLs part by part.
+
+    Example:
+        >>> without_secrets("https://me:secret@example.org/truth/?token=abc")
+        'https://example.org/truth/'
+        >>> without_secrets("zip://truth::s3://key:secret@bucket/a.zip"), without_secrets("/data/a@b?c")
+        ('zip://truth::s3://bucket/a.zip', '/data/a@b?c')
+    """
+    return "::".join(_without_secrets(part) for part in source.split("::"))
+
+
+def _without_secrets(url: str) -> str:
+    scheme, found, rest = url.partition("://")
+    if not found or scheme.lower() in _INNER:
+        return url
+    rest = re.split(r"[?#]", rest, maxsplit=1)[0]
+    place, slash, path = rest.partition("/")
+    return f"{scheme}://{place.rpartition('@')[2]}{slash}{path}"
+
+
+def public_name(source: str) -> str:
+    """What a source is called in public: the name of a local folder without its path, a URL without secrets.
+
+    Example:
+        >>> public_name("/home/ada/rows/"), public_name("https://me:secret@example.org/rows"), public_name("acme/rows")
+        ('rows', 'https://example.org/rows', 'acme/rows')
+    """
+    if "://" in source:
+        url = without_secrets(source.split("::")[-1])
+        return posixpath.basename(url.rstrip("/")) if url.startswith(("file://", "local://")) else url
+    local = os.path.isabs(source) or re.match(r"[A-Za-z]:", source)
+    return posixpath.basename(source.replace("\\", "/").rstrip("/")) if local else source
+
 
 def describe(text: str, facts: dict[str, Any]) -> str:
-    """A description that says `facts` in its last line.
+    """A description that holds `facts` in its last line; of their source, no user name, password or query.
 
     Example:
         >>> print(describe("PBench.", {"benchmark": "pbench", "source": "sample"}))
         PBench.
         Provenance: {"benchmark": "pbench", "source": "sample"}
     """
+    if isinstance(source := facts.get("source"), str):
+        facts = {**facts, "source": without_secrets(source)}
     return f"{text}\n{_MARK}{json.dumps(facts, ensure_ascii=False)}"
 
 

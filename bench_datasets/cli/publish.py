@@ -59,6 +59,13 @@ def publish_results(
     ] = False,
     scores_only: Annotated[bool, typer.Option("--scores-only", help="Leave the model's repo alone.")] = False,
     private: Private = None,
+    with_source: Annotated[
+        bool,
+        typer.Option(
+            "--with-source",
+            help="Publish the path or URL of the ground truth, too; by default only the name of a dataset on the Hub.",
+        ),
+    ] = False,
     dry_run: DryRun = False,
     yes: Yes = False,
     as_json: choices.Json = False,
@@ -81,6 +88,7 @@ def publish_results(
             force=force,
             scores_only=scores_only,
             private=private,
+            with_source=with_source,
             dry_run=dry_run,
             confirm=lambda text: _agreed(text, yes),
         )

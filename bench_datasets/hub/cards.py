@@ -11,7 +11,7 @@ from typing import Any
 from bench_datasets.benchmarks import BENCHMARKS, Benchmark, get_benchmark
 from bench_datasets.faults import FAULTS
 from bench_datasets.hub.tallies import Tally, size_category
-from bench_datasets.hub.templates import TAG, bibtex, front_matter, render, to_yaml
+from bench_datasets.hub.templates import TAG, bibtex, code, front_matter, render, to_yaml
 
 HUB = "https://huggingface.co"
 """Where sources' pages are."""
@@ -271,7 +271,7 @@ def _source_text(facts: DatasetFacts, benchmark: Benchmark) -> str:
         return f"the sample that is built into `{facts.package}`"
     if "/" in facts.source and "://" not in facts.source:
         return f"[{facts.source}]({HUB}/datasets/{facts.source})"
-    return f"`{facts.source}`, a copy of {benchmark.title}"
+    return f"{code(facts.source)}, a copy of {benchmark.title}"
 
 
 def _inputs(benchmark: Benchmark) -> str:

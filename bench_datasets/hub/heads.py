@@ -10,12 +10,16 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from bench_datasets.faults import BenchError
 from bench_datasets.hub import client
+from bench_datasets.untrusted import read_regular
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
 
 Content: TypeAlias = bytes | str | Path
 """A file's content: bytes, text, or the path of a local file."""
+
+LARGEST = 16 << 20
+"""Bytes of the largest file whose content is read: cards and results are far smaller."""
 
 
 class Head:
@@ -42,14 +46,29 @@ class Head:
                     self.files[entry.path] = (entry.size, entry.blob_id, entry.lfs.sha256 if entry.lfs else None)
 
     def read(self, path: str) -> bytes | None:
-        """A file's content, or `None` where there is no such file; what was read once is not fetched again."""
+        """A file's content, or `None` where there is no such file; what was read once is not fetched again.
+
+        Raises:
+            BenchError: the file holds more than `LARGEST` bytes.
+        """
         if path not in self.files or self.sha is None:
             return None
-        blob = self.files[path][1]
+        size, blob, _ = self.files[path]
+        if size > LARGEST:
+            raise BenchError(f"{self.repo_id}: {path}: expected at most {LARGEST:,} bytes, found {size:,}")
         if blob not in self._kept:
-            local = self._api.hf_hub_download(self.repo_id, path, repo_type=self.repo_type, revision=self.sha)
-            self._kept[blob] = Path(local).read_bytes()
+            self._kept[blob] = read_regular(self.download(path), LARGEST, f"{self.repo_id}: {path}")
         return self._kept[blob]
+
+    def download(self, path: str) -> Path:
+        """A file's copy in the local cache of the Hub; it is fetched where it is not there yet."""
+        return Path(self._api.hf_hub_download(self.repo_id, path, repo_type=self.repo_type, revision=self.sha))
+
+    def download_all(self, paths: Iterable[str]) -> dict[str, Path]:
+        """The local copies of several files, fetched side by side."""
+        wanted = list(paths)
+        with ThreadPoolExecutor(8) as pool:
+            return dict(zip(wanted, pool.map(self.download, wanted), strict=True))
 
     def read_all(self, paths: Iterable[str]) -> dict[str, bytes]:
         """The content of several files, fetched side by side; those that are not there are left out."""

@@ -13,6 +13,7 @@ from typing import Any
 
 from bench_datasets.benchmarks import BENCHMARKS
 from bench_datasets.faults import BenchError
+from bench_datasets.hub import client
 from bench_datasets.hub.heads import look
 from bench_datasets.hub.runs import HUB_ID, Run, local_runs, published_runs, same_numbers, source_of
 from bench_datasets.results import Metric, Result
@@ -274,4 +275,5 @@ def _read(target: str, token: str | None) -> tuple[list[Run], list[str]]:
     repo = match[1] if match else target
     if not HUB_ID.fullmatch(repo):
         raise BenchError(f"{target}: expected a folder or a results repo as ORG/NAME, found neither")
-    return published_runs(look(repo, token=token))
+    head = look(repo, token=token)
+    return client.trying(lambda: published_runs(head), repo, "dataset", client.connect(token))

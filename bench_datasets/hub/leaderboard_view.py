@@ -87,7 +87,7 @@ def as_csv(board: Board) -> str:
     file = io.StringIO()
     writer = csv.writer(file)
     names = list(rows[0]) if rows else []
-    writer.writerow([*names, *keys])
+    writer.writerow([*names, *map(_cell, keys)])
     entries = [entry for group in board.groups for entry in group.entries]
     for record, entry in zip(rows, entries, strict=True):
         metrics = entry.run.result.metrics
@@ -154,7 +154,8 @@ def as_json(board: Board) -> str:
         for group in board.groups
     ]
     content = {"groups": groups, "left_out": board.left_out}
-    return json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    text = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    return text.encode("utf-8", "backslashreplace").decode()  # halves of characters become JSON's own escapes
 
 
 _STYLE = """
@@ -172,10 +173,15 @@ th,td{border-color:#2a323c}tr:hover td{background:#1b2129}.bar i{background:#232
 """
 
 
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+"""What a browser may do with the page: show it with the styles that stand in it, and load nothing."""
+
+
 def as_html(board: Board, title: str = "Leaderboard") -> str:
     """The whole board as one HTML file without scripts or anything from elsewhere; every text is escaped."""
     parts = [
         '<!doctype html><html lang="en"><head><meta charset="utf-8">',
+        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">',
         '<meta name="viewport" content="width=device-width,initial-scale=1">',
         f"<title>{_text(title)}</title><style>{_STYLE}</style></head><body><h1>{_text(title)}</h1>",
         f"<p>{_text(NOTE)}. A table holds one benchmark, one protocol version and the same rows.</p>",

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import html
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from bench_datasets.faults import BenchError
 from bench_datasets.hub.leaderboard import Group, group
 from bench_datasets.hub.leaderboard_view import grid, left_of
 from bench_datasets.hub.runs import Run
-from bench_datasets.hub.templates import render
-from bench_datasets.results_view import plain
+from bench_datasets.hub.templates import literal, render
 
 
 def marks(repo: str) -> tuple[str, str]:
@@ -39,20 +37,17 @@ def model_section(model: str, repo: str, runs: Sequence[Run], url: str) -> str:
 
 
 def card_table(table: Group) -> dict[str, object]:
-    """A table as the cards' templates take it: title, caption, heads and rows of cells."""
+    """A table as the cards' templates take it: title, caption, heads and rows of cells.
+
+    Results come from anybody, so every text of theirs is shown as it is written.
+    """
     cells = grid(table)
-
-    def safe(text: str) -> str:
-        return html.escape(
-            plain(" ".join(text.split())), quote=False
-        )  # results come from anybody, marks are ours alone
-
     return {
-        "title": safe(table.title),
-        "caption": safe(table.caption),
-        "head": [safe(text) for text in cells.head],
+        "title": literal(table.title),
+        "caption": literal(table.caption),
+        "head": [literal(text) for text in cells.head],
         "left": [k in left_of(cells) for k in range(len(cells.head))],
-        "rows": [[safe(text) for text in row] for row in cells.rows],
+        "rows": [[literal(text) for text in row] for row in cells.rows],
         "partial": table.partial,
     }
 
@@ -68,7 +63,7 @@ def with_section(text: str | None, section: str, repo: str, *, where: str, title
         title: of a card that is made.
 
     Raises:
-        BenchError: one mark stands without the other, or twice.
+        BenchError: one mark is there without the other, or the first one twice.
 
     Example:
         >>> card = with_section("# Net\n", "Old.", "acme/results", where="README.md")
@@ -81,11 +76,16 @@ def with_section(text: str | None, section: str, repo: str, *, where: str, title
         text = f"# {title}\n" if title else ""
     newline = "\r\n" if "\r\n" in text else "\n"
     block = newline.join([begin, "", *section.strip().splitlines(), "", end])
-    starts = [m.start() for m in re.finditer(re.escape(begin), text)]
-    ends = [m.end() for m in re.finditer(re.escape(end), text)]
+    starts, ends = ([m.span(1) for m in _on_its_own(mark, text)] for mark in (begin, end))
     if not starts and not ends:
         gap = "" if not text else newline if text.endswith(newline) else 2 * newline
         return f"{text}{gap}{block}{newline}"
-    if len(starts) != 1 or len(ends) != 1 or ends[0] <= starts[0]:
+    if len(starts) != 1 or not ends or ends[-1] <= starts[0]:
         raise BenchError(f"{where}: expected the marks around the results of {repo} once each; mend the card first")
-    return text[: starts[0]] + block + text[ends[0] :]
+    # Marks within other lines are texts of somebody's results, and so is an end before the last one.
+    return text[: starts[0][0]] + block + text[ends[-1][1] :]
+
+
+def _on_its_own(mark: str, text: str) -> Iterator[re.Match[str]]:
+    """Where a mark is a line of its own."""
+    return re.finditer(rf"^[ \t]*({re.escape(mark)})[ \t]*\r?$", text, re.MULTILINE)

@@ -6,7 +6,6 @@ import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from bench_datasets.benchmarks import get_benchmark
@@ -16,7 +15,17 @@ from bench_datasets.hub.commits import CommitResult, Plan, commit, repo_url
 from bench_datasets.hub.heads import Content, Head
 from bench_datasets.hub.leaderboard import group
 from bench_datasets.hub.model_card import card_table, marks, model_section, with_section
-from bench_datasets.hub.runs import Run, config_of, files_of, open_run, published_runs, run_name, same_numbers, split_of
+from bench_datasets.hub.runs import (
+    Run,
+    config_of,
+    files_of,
+    open_run,
+    published_runs,
+    run_name,
+    same_numbers,
+    split_of,
+    without_source,
+)
 from bench_datasets.hub.templates import TAG, render, to_yaml
 from bench_datasets.results import Result
 
@@ -45,7 +54,7 @@ class Published:
 class _Job:
     """One run on its way: `result` gives way to one that says the same and is there already."""
 
-    scores: Path
+    scores: Content
     result: Result
     model: str
     repo: str
@@ -72,6 +81,7 @@ def publish_results(
     force: bool = False,
     scores_only: bool = False,
     private: bool | None = None,
+    with_source: bool = False,
     dry_run: bool = False,
     confirm: Callable[[str], bool] | None = None,
     token: str | None = None,
@@ -93,6 +103,8 @@ def publish_results(
         force: publish a partial or incomparable result all the same; the entry's notes say so.
         scores_only: leave the model's repo alone.
         private: whether a results repo that is made is private; by default as its owner has set.
+        with_source: publish the path or URL that the ground truth was read from; by default only the name of a dataset
+            on the Hub is published, and anything else is called a copy of the benchmark.
         dry_run: write nothing and give the plans.
         confirm: is asked before a private model's name becomes public; without it, the answer is no.
         token: to sign in with; by default the user's own.
@@ -109,7 +121,10 @@ def publish_results(
         client.check_name(dataset, "--dataset")
     if repo == model:
         raise BenchError(f"--repo: expected a repo of its own for results, got the model's name; try {repo}-results")
-    scores, result = open_run(folder)
+    own, result = open_run(folder)
+    scores: Content = own
+    if not with_source:
+        scores, result = without_source(own, result)
     job = _Job(scores, result, model, repo, run_name(result, run), overwrite, [])
     remarks: list[str] = []
     place, unseen = None, ""

@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
-import functools
-import math
 import os
 import re
+import threading
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from bench_datasets.benchmarks import get_benchmark
+from datasets import Dataset
+
 from bench_datasets.faults import BenchError
 from bench_datasets.hub.heads import Head
-from bench_datasets.metrics.files import RESULT, SCORES, read_scores
-from bench_datasets.metrics.hashes import content_hash
-from bench_datasets.metrics.summarizing import one_protocol, read_table
-from bench_datasets.results import Metric, Result
+from bench_datasets.metrics.files import RESULT, SCORES, read_scores, scores_bytes
+from bench_datasets.metrics.provenance import provenance_of, with_provenance
+from bench_datasets.metrics.reproducing import reproduce
+from bench_datasets.results import Result
+from bench_datasets.untrusted import read_regular
 
-LARGEST = 32 << 20
+LARGEST = 8 << 20
 """Bytes of the largest result.json that is read."""
+
+LARGEST_SCORES = 256 << 20
+"""Bytes of the largest scores.parquet that is read."""
+
+MOST_RUNS = 1_000
+"""Runs of one repository or folder that are read."""
 
 HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", re.ASCII)
 
@@ -103,75 +110,163 @@ def same_numbers(one: Result, other: Result) -> bool:
 
 
 def open_run(folder: str | os.PathLike[str]) -> tuple[Path, Result]:
-    """A run's scores file and its result, if they belong together.
+    """A run's scores file and its result, if the scores give the result's numbers.
 
     Args:
         folder: holds `scores.parquet` and `result.json`, as `score --out` leaves them.
 
     Raises:
-        BenchError: one of them is missing or damaged, or the result is of other scores.
+        BenchError: one of them is missing or damaged, or the result says something else than its scores.
     """
     place = Path(folder)
     if not place.is_dir():
         raise BenchError(f"{place}: expected the folder of a run, as `bench-datasets score --out DIR` leaves it")
-    result = sound(Result.load(place), place / RESULT)
-    table = read_table(read_scores(place), get_benchmark(result.benchmark).metric_module())
-    protocol = one_protocol(table)
-    hashes = dict(zip(table["key"].to_pylist(), table["row_sha256"].to_pylist(), strict=True))
-    found = (protocol["name"], protocol["version"], content_hash(hashes.values()))
-    said = (result.protocol["name"], result.protocol["version"], result.dataset["content_sha256"])
-    if found != said:
-        raise BenchError(f"{place}: {RESULT} is of other scores than {SCORES}; score again into an empty folder")
-    if "oracle" in table.column_names and any(table["oracle"].to_pylist()):
+    result, scores = Result.load(place), read_scores(place)
+    if "oracle" in scores.column_names and any(scores["oracle"]):
         raise BenchError(f"{place}: scored with an oracle, which is no result of a model; score without it")
+    try:
+        reproduce(result, scores)
+    except BenchError as error:
+        again = "score again into an empty folder"
+        raise BenchError(f"{place}: {RESULT} is of other scores than {SCORES} ({error}); {again}") from error
     return place / SCORES, result
 
 
+def without_source(scores: Path, result: Result) -> tuple[Path | bytes, Result]:
+    """A run without the path or URL that its rows were read from, unless that is public.
+
+    Args:
+        scores: its score file.
+        result: its result.
+
+    Returns:
+        The score file, or the bytes of another one where it holds something to leave out, and the result.
+    """
+    table = read_scores(scores)
+    origin, source = provenance_of(table), source_in_public(result)
+    known = None if origin is None else {name: origin[name] for name in _RECORDED if name in origin}
+    if known is not None and "dataset" in known:
+        known["dataset"] = {**known["dataset"], "source": source}
+    clean = with_provenance(table.with_format("arrow")[:], table.features, known)
+    named = replace(result, dataset={**result.dataset, "source": source})
+    same = clean.schema.metadata == table.data.schema.metadata
+    return scores if same else scores_bytes(Dataset(clean)), named
+
+
+_RECORDED = ("benchmark", "protocol", "dataset", "predictions", "settings", "faults")
+
+
+def source_in_public(result: Result) -> str | None:
+    """What the rows' source is called in public: a dataset on the Hub by its id, anything else by the benchmark.
+
+    The rows' content hash, which stands beside it, says whether two copies are the same.
+    """
+    source = result.dataset["source"]
+    if source is None or source == "sample" or HUB_ID.fullmatch(source):
+        return None if source is None else str(source)
+    return f"copy of {result.benchmark}"
+
+
 def published_runs(head: Head) -> tuple[list[Run], list[str]]:
-    """Every run in a results repo, by path, and what is there and can't be read, in words."""
+    """Every run in a results repo whose numbers its scores give, by path, and why others are left out, in words."""
     found: dict[str, tuple[str, str]] = {}
     left_out: list[str] = []
     for path, (size, _, _) in sorted(head.files.items()):
         if match := _RESULTS.fullmatch(path):
+            place = f"{head.repo_id}: {path}"
+            scores = files_of(match[1], match[2])[0]
             if not (HUB_ID.fullmatch(match[1]) and _NAME.fullmatch(match[2])):
-                left_out.append(f"{head.repo_id}: {path}: expected results/ORG/NAME/RUN/{RESULT}")
+                left_out.append(f"{place}: expected results/ORG/NAME/RUN/{RESULT}")
             elif size > LARGEST:
-                left_out.append(f"{head.repo_id}: {path}: {size:,} bytes, {LARGEST:,} are read")
+                left_out.append(f"{place}: expected at most {LARGEST:,} bytes, found {size:,}")
+            elif scores not in head.files:
+                left_out.append(f"{place}: expected its scores as {scores}, found none; its numbers cannot be checked")
+            elif head.files[scores][0] > LARGEST_SCORES:
+                text = f"expected at most {LARGEST_SCORES:,} bytes, found {head.files[scores][0]:,}"
+                left_out.append(f"{place}: its scores: {text}")
+            elif len(found) == MOST_RUNS:
+                left_out.append(f"{place}: more than {MOST_RUNS:,} runs in one repository; the others are not read")
+                break
             else:
                 found[path] = (match[1], match[2])
     runs: list[Run] = []
-    for path, data in head.read_all(found).items():
+    for path, outcome in _reproduced(head, {path: files_of(*names)[0] for path, names in found.items()}).items():
         place = f"{head.repo_id}: {path}"
-        try:
-            runs.append(Run(*found[path], _parsed(data, place), place))
-        except BenchError as error:
-            left_out.append(str(error))
+        if isinstance(outcome, Result):
+            runs.append(Run(*found[path], outcome, place))
+        else:
+            left_out.append(_left_out(outcome, place))
     return runs, left_out
 
 
-@functools.lru_cache(512)
-def _parsed(data: bytes, place: str) -> Result:
-    """A result file's content; a commit that is planned anew reads it again and again."""
-    return sound(Result.loads(data, place), place)
+_KNOWN: dict[tuple[str, str], Result | str] = {}
+"""Results that were checked, or what is wrong with them, by the content of their two files: a commit that is planned
+anew asks for all of them again."""
+
+_CHECKING = threading.Lock()
+"""Held while results are checked, so that several publishers in one process check each of them once."""
+
+
+def _reproduced(head: Head, scores: dict[str, str]) -> dict[str, Result | str]:
+    """The results of a repo that their scores give, and for others the reason.
+
+    Args:
+        head: the repo.
+        scores: the path of the scores by that of the result.
+    """
+    with _CHECKING:
+        return _check_new(head, scores)
+
+
+def _check_new(head: Head, scores: dict[str, str]) -> dict[str, Result | str]:
+    keys = {path: (head.files[path][1], head.files[table][1]) for path, table in scores.items()}
+    new = [path for path in scores if keys[path] not in _KNOWN]
+    contents, tables = head.read_all(new), head.download_all(scores[path] for path in new)
+    if len(_KNOWN) + len(new) > 4 * MOST_RUNS:
+        _KNOWN.clear()
+    checked = {keys[path]: _checked(contents[path], path, tables[scores[path]]) for path in new if path in contents}
+    _KNOWN.update(checked)
+    return {path: checked.get(key) or _KNOWN.get(key, "it can't be read") for path, key in keys.items()}
+
+
+def _checked(content: bytes, path: str, scores: Path) -> Result | str:
+    """The result in a file's bytes, if the scores give its numbers; else the reason."""
+    try:
+        return reproduce(Result.loads(content, path), read_scores(scores, limit=LARGEST_SCORES), slices=False)
+    except BenchError as error:
+        return str(error).replace(str(scores), SCORES).removeprefix(f"{path}: ")
+
+
+def _left_out(reason: str, place: str) -> str:
+    """Why a run is left out, in one line that names its file once."""
+    text = " ".join(reason.split())
+    return text if text.startswith(place) else f"{place}: {text}"
 
 
 def local_runs(root: str | os.PathLike[str]) -> tuple[list[Run], list[str]]:
-    """The run in a folder, or every run below it, and what can't be read, in words."""
+    """The run in a folder, or every run below it, and why others are left out, in words.
+
+    A run's scores lie in its folder, or where a results repo has them.
+    """
     base = Path(root)
     runs: list[Run] = []
     left_out: list[str] = []
-    for path in _result_files(base):
-        try:
-            if path.stat().st_size > LARGEST:
-                raise BenchError(f"{path}: {path.stat().st_size:,} bytes, {LARGEST:,} are read")
-            result = sound(Result.load(path), path)
-        except BenchError as error:
-            left_out.append(str(error))
-            continue
+    for number, path in enumerate(_result_files(base)):
+        if number == MOST_RUNS:
+            left_out.append(f"{base}: more than {MOST_RUNS:,} runs in one folder; the others are not read")
+            break
         inside = path.relative_to(base).as_posix()
         match = _RESULTS.fullmatch(inside)
         names = (match[1], match[2]) if match else (_folder_name(path, base), "")
-        runs.append(Run(*names, result, str(path)))
+        scores = base / files_of(*names)[0] if match and not (path.parent / SCORES).exists() else path.parent / SCORES
+        try:
+            result = Result.loads(read_regular(path, LARGEST), path)
+            if not scores.exists():
+                raise BenchError(f"expected its scores as {scores}, found none; its numbers cannot be checked")
+            runs.append(Run(*names, reproduce(result, read_scores(scores), slices=False), str(path)))
+        except (BenchError, OSError) as error:
+            reason = str(error) if isinstance(error, BenchError) else f"can't be read ({error.strerror})"
+            left_out.append(_left_out(reason, str(path)))
     return runs, left_out
 
 
@@ -188,44 +283,3 @@ def _result_files(base: Path) -> Iterator[Path]:
 def _folder_name(path: Path, base: Path) -> str:
     inside = path.parent.relative_to(base if base.is_dir() else base.parent).as_posix()
     return inside if inside != "." else path.parent.resolve().name
-
-
-def sound(result: Result, place: object) -> Result:
-    """A result from elsewhere, if every part of it that is shown is of its kind.
-
-    Raises:
-        BenchError: it is not; the message says which part.
-    """
-
-    def demand(holds: bool, what: str) -> None:
-        if not holds:
-            raise BenchError(f"{place}: expected a result file, found {what}")
-
-    rows: Any = result.dataset.get("rows")
-    demand(isinstance(rows, dict), "dataset.rows that is no object")
-    demand(_count(rows.get("scored")), "dataset.rows.scored that is no number of rows")
-    demand(rows.get("expected") is None or _count(rows["expected"]), "dataset.rows.expected that is no number of rows")
-    texts = {
-        "benchmark": result.benchmark,
-        "created": result.created,
-        "protocol.name": result.protocol.get("name"),
-        "protocol.version": result.protocol.get("version"),
-        "dataset.content_sha256": result.dataset.get("content_sha256"),
-    }
-    maybe = {f"dataset.{name}": result.dataset.get(name) for name in ("source", "split", "revision")}
-    maybe["protocol.comparable_to"] = result.comparable_to
-    for name, value in (*texts.items(), *maybe.items()):
-        demand(isinstance(value, str) or (value is None and name in maybe), f"{name} that is no text")
-    for key, metric in result.metrics.items():
-        demand(_metric(metric), f"{key} that is no number with its interval and n")
-    return result
-
-
-def _count(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
-
-
-def _metric(metric: Metric) -> bool:
-    bounds: Any = metric.ci95
-    whole = bounds is None or (len(bounds) == 2 and all(type(b) in (int, float) and abs(b) < math.inf for b in bounds))
-    return whole and not math.isinf(metric.value) and _count(metric.n) and type(metric.higher_is_better) is bool

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 from bench_datasets.faults import BenchError
 from bench_datasets.hub.commits import Content, Head
+from bench_datasets.results_view import plain
 
 TAG = "bench-datasets"
 """What marks a repo as one of ours."""
@@ -69,7 +71,7 @@ def render(template: str, **values: Any) -> str:
         keep_trailing_newline=True,
         autoescape=False,
     )
-    environment.filters["cell"] = _cell
+    environment.filters |= {"cell": _cell, "literal": literal, "code": code}
     lines: list[str] = []
     for line in environment.get_template(template).render(**values).splitlines():
         if line.strip() or (lines and lines[-1].strip()):
@@ -106,6 +108,40 @@ def _cell(text: Any) -> str:
         'a \\| b'
     """
     return " ".join(str(text).split()).replace("|", "\\|")
+
+
+_MARKUP = str.maketrans({c: f"&#{ord(c)};" for c in "\\`*~$"})
+_LINKS = (
+    (re.compile(r"\](?=[(\[:])"), "&#93;"),
+    (re.compile(r"(?<!\w)_|_(?!\w)"), "&#95;"),
+    (re.compile(r"(?i)(www)(?=\.)|(:)(?=//)|(@)(?=[a-z])"), r"\1\2\3&#8203;"),
+)
+"""What makes links, emphasis and mentions; a zero-width space ends what looks like an address."""
+
+
+def literal(text: Any) -> str:
+    r"""A foreign text as Markdown and HTML show it: no tag, link, image, emphasis or mention comes of it.
+
+    Example:
+        >>> literal("<b>[x](http://y)")
+        '&lt;b&gt;[x&#93;(http:&#8203;//y)'
+        >>> literal("macro_f1/level_0 [84.12, 86.01] | 7")
+        'macro_f1/level_0 [84.12, 86.01] \\| 7'
+    """
+    found = html.escape(plain(" ".join(str(text).split())), quote=False).translate(_MARKUP)
+    for pattern, safe in _LINKS:
+        found = pattern.sub(safe, found)
+    return found.replace("|", "\\|")
+
+
+def code(text: Any) -> str:
+    r"""A foreign text as a code span, which may stand in a cell of a table.
+
+    Example:
+        >>> print(code("a`b|c"))
+        `a'b\|c`
+    """
+    return f"`{_cell(plain(str(text))).replace('`', chr(39)) or ' '}`"
 
 
 def to_yaml(content: Mapping[str, Any]) -> str:

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-import os
-import posixpath
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlsplit
 
 import pyarrow as pa
 from datasets import Features, Value, load_dataset
@@ -17,6 +13,7 @@ from datasets import Features, Value, load_dataset
 from bench_datasets import __version__
 from bench_datasets.benchmarks import BENCHMARKS, PBENCH_LEVELS, get_benchmark
 from bench_datasets.builders import provenance
+from bench_datasets.builders.provenance import public_name
 from bench_datasets.builders.published import ORIGIN
 from bench_datasets.faults import BenchError
 
@@ -193,13 +190,7 @@ def _maker(benchmark: str) -> str:
 def _named(facts: Mapping[str, Any]) -> tuple[str, str | None]:
     """What a source is called in public, and its revision: no path of this machine, no password of a URL."""
     source = str(facts["source"])
-    if "://" not in source:
-        local = os.path.isabs(source) or re.match(r"[A-Za-z]:", source)
-        return (posixpath.basename(source.replace("\\", "/").rstrip("/")) if local else source), facts["revision"]
-    parts = urlsplit(source.split("::")[-1])
-    if parts.scheme == "file":
-        return posixpath.basename(parts.path.rstrip("/")), None
-    return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl(), facts["revision"]
+    return public_name(source), None if source.startswith("file://") else facts["revision"]
 
 
 def _sha256(image: Mapping[str, Any] | None) -> str | None:

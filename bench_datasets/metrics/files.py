@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from datasets import Dataset, DatasetInfo, IterableDataset
 
@@ -18,6 +19,7 @@ from bench_datasets.faults import BenchError
 from bench_datasets.metrics.planning import table_features
 from bench_datasets.metrics.summarizing import read_table
 from bench_datasets.results import Result
+from bench_datasets.untrusted import open_regular
 
 SCORES = "scores.parquet"
 RESULT = "result.json"
@@ -25,6 +27,19 @@ RESULT = "result.json"
 
 _NEEDED = ("key", "protocol", "row_sha256")
 """Columns that every benchmark's score table has."""
+
+MAX_FILE = 1 << 30
+"""Most bytes of a score file that is read."""
+
+MAX_DECODED = 1 << 31
+"""Most bytes that a score file may take in memory."""
+
+MAX_COLUMNS = 2_000
+"""Most columns of a score file, and most row groups."""
+
+_WIDTHS = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "INT96": 12, "FLOAT": 4, "DOUBLE": 8}
+_ENCODINGS = {"PLAIN", "RLE", "RLE_DICTIONARY", "PLAIN_DICTIONARY", "BIT_PACKED"}
+"""Encodings whose pages hold every value, or a number for it: what Arrow and `datasets` write."""
 
 
 def write_scores(scores: Dataset, path: str | os.PathLike[str]) -> Path:
@@ -82,17 +97,19 @@ def write_run(scores: Dataset | IterableDataset, result: Result, folder: str | o
     return files
 
 
-def read_scores(path: str | os.PathLike[str]) -> Dataset:
+def read_scores(path: str | os.PathLike[str], *, limit: int = MAX_FILE) -> Dataset:
     """Read a score table that `write_scores` wrote, with its provenance.
 
     Args:
         path: the file, the folder that holds it as `scores.parquet`, or any URL that fsspec opens.
+        limit: most bytes that the file may hold.
 
     Returns:
         The score table, as `score` gave it.
 
     Raises:
-        BenchError: nothing is there, the file is cut off or no Parquet, or it holds something other than scores.
+        BenchError: nothing is there, the file is cut off, too large or no Parquet, or it holds something other than
+            scores.
 
     Example:
         >>> result = summarize("pbench", read_scores("run/scores.parquet"))                  # doctest: +SKIP
@@ -100,13 +117,15 @@ def read_scores(path: str | os.PathLike[str]) -> Dataset:
     shown = os.fspath(path)
     expected = "expected a score table (scores.parquet)"
     try:
-        table = _read(shown)
+        table = _read(shown, limit)
+    except BenchError as error:
+        raise error if str(error).startswith(shown) else BenchError(f"{shown}: {error}") from error
     except FileNotFoundError as error:
         raise BenchError(f"{shown}: {expected}, found no such file") from error
     except (pa.ArrowException, OSError, ValueError, ImportError) as error:
         text = " ".join(str(error).split())[:200]
         raise BenchError(f"{shown}: {expected}, found a file that can't be read ({text}); write it again") from error
-    absent = [name for name in _NEEDED if name not in table.column_names]
+    absent = [name for name in _NEEDED if table.column_names.count(name) != 1]
     if absent:
         found = ", ".join(table.column_names[:6]) or "no columns"
         raise BenchError(f"{shown}: {expected} with the columns {', '.join(_NEEDED)}, ..., found {found}")
@@ -116,16 +135,79 @@ def read_scores(path: str | os.PathLike[str]) -> Dataset:
         raise BenchError(f"{shown}: {expected}, found metadata that `datasets` can't read ({error})") from error
 
 
-def _read(path: str) -> pa.Table:
+def _read(path: str, limit: int) -> pa.Table:
     import fsspec
 
     if "://" not in path and os.path.isdir(path):
         path = os.path.join(path, SCORES)
-    with fsspec.open(path, "rb") as file:
-        return pq.ParquetFile(pa.PythonFile(file, "r")).read()
+    local = "://" not in path
+    with open_regular(path) if local else fsspec.open(path, "rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        if size > limit:
+            raise BenchError(f"{path}: expected a score table of at most {limit:,} bytes, found {size:,}")
+        file.seek(0)
+        source = pa.PythonFile(file, "r")
+        parquet = pq.ParquetFile(source)
+        _check_size(parquet.metadata, source)
+        return parquet.read()
 
 
-def _write(scores: Dataset, path: Path) -> None:
+def _check_size(metadata: pq.FileMetaData, source: Any) -> None:
+    """Refuse a file that takes much more memory than it should, before its values are decoded.
+
+    Raises:
+        BenchError: it has too many columns or values, or an encoding whose values have no bound.
+    """
+    if max(metadata.num_columns, metadata.num_row_groups) > MAX_COLUMNS:
+        raise BenchError(f"expected a score table of at most {MAX_COLUMNS:,} columns and row groups, found more")
+    total, texts = 0, set[int]()
+    for group in range(metadata.num_row_groups):
+        for column in range(metadata.num_columns):
+            chunk = metadata.row_group(group).column(column)
+            if unknown := set(chunk.encodings) - _ENCODINGS:
+                raise BenchError(
+                    f"column {chunk.path_in_schema}: the encoding {min(unknown)} is not read; write it again"
+                )
+            width = _WIDTHS.get(chunk.physical_type, max(metadata.schema.column(column).length or 0, 4))
+            total += chunk.num_values * (width + 4) + chunk.total_uncompressed_size
+            texts |= {column} if chunk.physical_type == "BYTE_ARRAY" else set()
+    _require_room(total)
+    for column in sorted(texts):
+        total += _text_bytes(source, metadata.schema.column(column).path)
+        _require_room(total)
+
+
+def _require_room(total: int) -> None:
+    if total > MAX_DECODED:
+        raise BenchError(f"expected a score table of at most {MAX_DECODED:,} bytes in memory, found {total:,}")
+
+
+def _text_bytes(source: Any, path: str) -> int:
+    """Bytes of a text column's values, each counted as often as it occurs; a value is decoded once."""
+    total = 0
+    parquet = pq.ParquetFile(source, read_dictionary=[path])
+    for batch in parquet.iter_batches(1 << 16, columns=[path]):
+        values = batch.column(0)
+        while not pa.types.is_dictionary(values.type):
+            if pa.types.is_struct(values.type):
+                values = values.field(0)
+            elif pa.types.is_nested(values.type):
+                values = values.flatten()
+            else:
+                return 0
+        lengths = pc.binary_length(values.dictionary)
+        total += pc.sum(lengths.cast(pa.int64()).take(values.indices)).as_py() or 0
+    return total
+
+
+def scores_bytes(scores: Dataset) -> bytes:
+    """The bytes of the file that `write_scores` writes."""
+    sink = pa.BufferOutputStream()
+    _write(scores, sink)
+    return bytes(sink.getvalue())
+
+
+def _write(scores: Dataset, path: Any) -> None:
     # One chunk a column, so that pages do not depend on how the rows were put together.
     table = scores.with_format("arrow")[:].combine_chunks()
     table = table.replace_schema_metadata(scores.data.schema.metadata)

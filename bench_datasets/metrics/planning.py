@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from bench_datasets.benchmarks import PBENCH_LEVELS, get_benchmark
 from bench_datasets.builders import provenance
+from bench_datasets.builders.provenance import without_secrets
 from bench_datasets.faults import BenchError, FaultError
 from bench_datasets.masks import using_engine
 from bench_datasets.metrics.hashes import content_hash
@@ -197,6 +198,8 @@ def record_of(
         faults: those that belong to no row, counted.
     """
     chosen = get_benchmark(benchmark).metric_module().get_protocol(options.protocol)
+    if isinstance(source := dataset.get("source"), str):
+        dataset = {**dataset, "source": without_secrets(source)}
     return {
         "benchmark": benchmark,
         "protocol": {"name": chosen.name, "version": chosen.version},

@@ -15,6 +15,7 @@ from datasets import Dataset, IterableDataset
 
 from bench_datasets import __version__
 from bench_datasets.benchmarks import get_benchmark
+from bench_datasets.builders.provenance import without_secrets
 from bench_datasets.faults import FAULTS, BenchError
 from bench_datasets.metrics.hashes import content_hash
 from bench_datasets.metrics.options import COUNT_AS_WRONG
@@ -110,6 +111,8 @@ def summarize(
         scored, chosen.name, thresholds=thresholds, by=by, draws=draws, seed=seed, **more
     )
     dataset = {"source": None, "split": None, "revision": None, **origin.get("dataset", {})}
+    if isinstance(dataset["source"], str):
+        dataset["source"] = without_secrets(dataset["source"])
     expected = dataset.pop("expected", None)
     clean = dataset["source"] is not None and not skipped.any() and not origin.get("faults")
     clean = clean and not _counted_as_wrong(scored, settings["on_fault"])
@@ -170,6 +173,7 @@ def read_table(scores: Dataset | IterableDataset | pa.Table, metric: ModuleType)
         )
     if not len(table):
         raise BenchError("scores: the table holds no rows; was the truth empty?")
+    table = _typed(table, schema)
     order = sort_order(table, columns)
     keys = list(zip(*(table[name].take(pa.array(order)).to_pylist() for name in columns), strict=True))
     for one, other in pairwise(keys):
@@ -179,6 +183,29 @@ def read_table(scores: Dataset | IterableDataset | pa.Table, metric: ModuleType)
                 " must have ids that differ within a level"
             )
     return pa.table(table.take(pa.array(order)).combine_chunks())
+
+
+def _typed(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """The table with the columns' own types, where another writer gave them others; names are never null.
+
+    Raises:
+        BenchError: a column holds something else.
+    """
+    for name in ("key", "cluster", "protocol", "row_sha256", "skipped"):
+        if name in schema.names and table[name].null_count:
+            raise BenchError(
+                f"scores: column {name!r}: expected a value in every row, found null; score the rows again"
+            )
+    for field in schema:
+        found = table.schema.field(field.name).type
+        if found != field.type:
+            try:
+                column = table[field.name].cast(field.type)
+            except pa.ArrowException:
+                text = f"expected {field.type}, found {found}; score the rows again"
+                raise BenchError(f"scores: column {field.name!r}: {text}") from None
+            table = table.set_column(table.column_names.index(field.name), field.name, column)
+    return table
 
 
 def _from_python(batch: Mapping[str, Any], schema: pa.Schema) -> pa.Table:

@@ -15,6 +15,7 @@ from markupsafe import Markup
 
 from bench_datasets import __version__
 from bench_datasets.benchmarks import get_benchmark
+from bench_datasets.builders.provenance import public_name
 from bench_datasets.faults import FAULTS
 from bench_datasets.metrics.comparing import Comparison
 from bench_datasets.report import drawing
@@ -116,7 +117,7 @@ def _strip(run: Run, number: int) -> dict[str, Any]:
         "gauge": drawing.gauge(metric, number) if math.isfinite(metric.value) else "",
         "rows": first, "scored": rows["scored"], "against": against, "comparable": result.comparable_to is not None,
         "rest": rest, "content": result.dataset.get("content_sha256"), "predictions": result.predictions.get("sha256"),
-        "source": result.dataset.get("source"), "split": result.dataset.get("split"),
+        "source": public_name(result.dataset.get("source") or ""), "split": result.dataset.get("split"),
         "revision": result.dataset.get("revision"), "statistics": result.statistics,
         "resampled": many(result.statistics.get("unit"), result.statistics.get("clusters")), "created": result.created,
         "faults": {code: item["count"] for code, item in result.faults.items()}, "settings": result.settings,

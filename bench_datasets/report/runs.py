@@ -16,6 +16,7 @@ from bench_datasets.benchmarks import get_benchmark
 from bench_datasets.faults import BenchError
 from bench_datasets.metrics.alike import benchmark_of, names_of, scored_on
 from bench_datasets.metrics.files import RESULT, read_scores
+from bench_datasets.metrics.reproducing import reproduce
 from bench_datasets.metrics.summarizing import read_table, summarize
 from bench_datasets.results import Result
 
@@ -113,20 +114,10 @@ def _open(name: str, place: str) -> Run:
     if file is None or not file.exists():
         return Run(name, place, scores, kept, summarize(benchmark, scores))
     result = Result.load(file)
-    asked = {name: result.settings[name] for name in ("k", "thresholds") if result.settings.get(name) is not None}
-    fresh = summarize(benchmark, scores, draws=0, **asked)
-    same = (result.benchmark, result.protocol["name"], result.dataset.get("content_sha256")) == (
-        benchmark, fresh.protocol["name"], fresh.dataset["content_sha256"]
-    )  # fmt: skip
-    if not same or not _agree(result, fresh):
-        raise BenchError(f"{file}: its numbers are not those of the scores beside it; summarise them again")
+    try:
+        reproduce(result, scores)
+    except BenchError as error:
+        raise BenchError(
+            f"{file}: its numbers are not those of the scores beside it ({error}); summarise them again"
+        ) from error
     return Run(name, place, scores, kept, result)
-
-
-def _agree(stored: Result, fresh: Result) -> bool:
-    """Whether the headline number is the one that the scores give (a page must not show two)."""
-    key = fresh.headline or ""
-    one, other = stored.metrics.get(key), fresh.metrics.get(key)
-    if one is None or other is None:
-        return one is other
-    return repr(one.value) == repr(other.value)

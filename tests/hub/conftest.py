@@ -17,6 +17,7 @@ from typing import Any
 
 import datasets.config
 import pytest
+from datasets import Dataset
 from huggingface_hub import HfApi, HfFileSystem, constants
 from huggingface_hub.utils import close_session
 
@@ -27,6 +28,7 @@ from bench_datasets.hub.commits import CommitResult, commit
 from bench_datasets.hub.datasets import Built, build_dataset
 from bench_datasets.hub.truth import open_source
 from bench_datasets.metrics.files import write_run
+from bench_datasets.metrics.provenance import provenance_of, with_provenance
 from bench_datasets.results import Result
 
 from .publishing import MODEL, SAMPLE
@@ -219,7 +221,13 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
     def make(model: str = "careful", protocol: str = "released", **dataset: Any) -> Path:
         scores, result = scored(model, protocol)
         folder = base / str(len(list(base.iterdir())))
-        write_run(scores, replace(result, dataset={**result.dataset, **dataset}), folder)
+        changed = {**result.dataset, **dataset}
+        if dataset:  # the scores record the same origin as the result
+            origin = provenance_of(scores) or {}
+            named = {name: changed[name] for name in ("source", "split", "revision")}
+            origin["dataset"] = {**named, "expected": changed["rows"]["expected"]}
+            scores = Dataset(with_provenance(scores.with_format("arrow")[:], scores.features, origin))
+        write_run(scores, replace(result, dataset=changed), folder)
         return folder
 
     return make

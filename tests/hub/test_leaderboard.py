@@ -8,6 +8,7 @@ import io
 import json
 import math
 import re
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +20,7 @@ from typer.testing import CliRunner
 from bench_datasets.builders.instancebench_vocabulary import OPERATIONS
 from bench_datasets.cli import app
 from bench_datasets.faults import BenchError
+from bench_datasets.hub import runs as hub_runs
 from bench_datasets.hub.commits import commit
 from bench_datasets.hub.leaderboard import Board, Group, group, leaderboard
 from bench_datasets.hub.leaderboard_view import BRIEF, as_csv, as_html, as_json, grid
@@ -162,6 +164,9 @@ def test_the_page_needs_nothing_and_runs_nothing(result: Result) -> None:
     assert not found.attributes & {"src", "href", "onerror"}
     assert found.text.count(evil) >= 4
     assert "http" not in page.replace("http-equiv", "")
+    (policy,) = re.findall(r'http-equiv="Content-Security-Policy" content="([^"]*)"', page)
+    assert "default-src 'none'" in policy
+    assert "script-src" not in policy
 
 
 def test_folders(runs: Runs, tmp_path: Path) -> None:
@@ -171,9 +176,10 @@ def test_folders(runs: Runs, tmp_path: Path) -> None:
     # The same folder by two ways: its runs have other names below another root, and the same below the same.
     twice = leaderboard([tmp_path, tmp_path / "careful", str(tmp_path)])
     assert [e.run.model for e in twice.groups[0].entries] == ["careful", "hasty"]
-    layout = tmp_path / "copy" / "results" / "acme" / "net" / "first"
-    layout.mkdir(parents=True)
-    (tmp_path / "careful" / "result.json").rename(layout / "result.json")
+    for place, file in (("results", "result.json"), ("data", "scores.parquet")):
+        layout = tmp_path / "copy" / place / "acme" / "net" / "first"
+        layout.mkdir(parents=True)
+        (tmp_path / "careful" / file).rename(layout / file)
     (entry,) = leaderboard([tmp_path / "copy"]).groups[0].entries
     assert (entry.run.model, entry.run.name) == ("acme/net", "first")
 
@@ -206,6 +212,7 @@ def test_files_that_are_no_results(result: Result, runs: Runs, tmp_path: Path) -
             content = whole.replace('"HERE"', value)
         (tmp_path / name).mkdir()
         (tmp_path / name / "result.json").write_text(str(content))
+        shutil.copy(tmp_path / "good" / "scores.parquet", tmp_path / name)
     board = leaderboard([tmp_path])
     assert [len(table.entries) for table in board.groups] == [1]
     assert len(board.left_out) == len(BAD)
@@ -262,7 +269,13 @@ def test_the_command(hub: Any, runs: Runs, tmp_path: Path, monkeypatch: pytest.M
 
 @pytest.mark.parametrize(("width", "tables", "heads"), [(80, 2, BRIEF), (110, 1, BRIEF), (120, 1, BRIEF), (320, 1, {})])
 def test_no_head_is_broken(
-    result: Result, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, width: int, tables: int, heads: dict[str, str]
+    result: Result,
+    runs: Runs,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    width: int,
+    tables: int,
+    heads: dict[str, str],
 ) -> None:
     """Nine operations with long names, on terminals of several widths: every head and every number stands whole."""
     values = {name: 0.9111 - k / 100 for k, name in enumerate(OPERATIONS)}
@@ -273,6 +286,8 @@ def test_no_head_is_broken(
     replace(result, benchmark="instancebench", protocol=protocol, metrics=metrics).save(
         tmp_path / "instancebench" / "crowd_shy"
     )
+    shutil.copy(runs() / "scores.parquet", tmp_path / "instancebench" / "crowd_shy")
+    monkeypatch.setattr(hub_runs, "reproduce", lambda result, scores, **_: result)  # the numbers are made up
     monkeypatch.setenv("COLUMNS", str(width))
     done = CliRunner().invoke(app, ["leaderboard", str(tmp_path)])
     lines = done.stdout.splitlines()
@@ -294,7 +309,13 @@ def test_no_head_is_broken(
 
 def test_others_files_in_a_repo(hub: Any, runs: Runs) -> None:
     publish_results(runs(), model="acme/net", repo="acme/one", scores_only=True)
-    files = {"results/acme/net/other/result.json": "{", "results/x.json": "{}", "results/a/b/c/d/result.json": "{}"}
+    scores = hub.read("acme/one", "data/acme/net/pbench-released/scores.parquet")
+    files = {
+        "results/acme/net/other/result.json": "{",
+        "data/acme/net/other/scores.parquet": scores,
+        "results/x.json": "{}",
+        "results/a/b/c/d/result.json": "{}",
+    }
     commit("acme/one", "dataset", files, "Others")
     board = leaderboard(["acme/one"])
     assert len(board.groups[0].entries) == 1

@@ -19,6 +19,7 @@ from bench_datasets.hub import entries as result_entries
 from bench_datasets.hub.commits import CommitResult, Plan, commit
 from bench_datasets.hub.leaderboard import leaderboard
 from bench_datasets.hub.model_card import marks, with_section
+from bench_datasets.metrics import pbench
 from bench_datasets.results import Result
 
 from .publishing import ENTRIES, MODEL, REPO, SAMPLE, Runs, edit, entries, publish, refused
@@ -79,7 +80,7 @@ def test_proposals_that_stand_in_each_others_way(hub: Any, model: str, tmp_path:
     assert all(f"{name}-" in card for name in ("pbench", "instancebench", "pvsg"))
 
 
-def test_the_benchmarks_own_dataset(hub: Any, model: str, runs: Runs) -> None:
+def test_the_benchmarks_own_dataset(hub: Any, model: str, runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
     sha = "0123456789" * 4
     folder = runs(source="tiiuae/PBench", revision=sha)
     assert "not comparable to published numbers, as the leaderboard of tiiuae/PBench asks for" in refused(folder)
@@ -87,7 +88,12 @@ def test_the_benchmarks_own_dataset(hub: Any, model: str, runs: Runs) -> None:
     (entry,) = entries(hub, revision="refs/pr/1")
     assert "forced although: not comparable" in entry.notes
     protocol = {**Result.load(folder).protocol, "comparable_to": "Falcon Perception table"}
-    publish(edit(folder, protocol=protocol), direct=True, run="whole")
+    assert "protocol.comparable_to: the result says 'Falcon Perception table', the scores give None" in refused(
+        edit(folder, protocol=protocol), run="whole"
+    )
+    monkeypatch.setattr(pbench, "comparable_to", lambda *_: "Falcon Perception table")
+    publish(folder, direct=True, run="whole")
+    monkeypatch.undo()
     (entry,) = entries(hub)
     assert (entry.dataset_id, entry.task_id, entry.dataset_revision) == ("tiiuae/PBench", "average", sha)
     assert "forced" not in entry.notes
@@ -145,6 +151,10 @@ def test_a_cards_section() -> None:
     both = with_section(once, "c", "acme/others", where="card")
     assert with_section(both, "a\nb", REPO, where="card") == both
     assert with_section(None, "a", REPO, where="card", title="net").startswith("# net\n\n<!--")
-    for broken in (begin, end, end + begin, once + once):
+    # An end mark in somebody's text is no mark, and one on a line of its own gives way to the next publication.
+    for poison in (f"| x {end} <b> |", f"x\n{end}\n<b>"):
+        poisoned = with_section(card, poison, REPO, where="card")
+        assert with_section(poisoned, "a\nb", REPO, where="card") == once
+    for broken in (begin, end, f"{end}\n{begin}", once + once):
         with pytest.raises(BenchError, match="once each"):
             with_section(broken, "a", REPO, where="card")

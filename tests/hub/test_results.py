@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -12,12 +13,17 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
+import bench_datasets as bd
 from bench_datasets import samples
+from bench_datasets.builders import open_truth, provenance
+from bench_datasets.builders.provenance import describe
 from bench_datasets.cli import app
 from bench_datasets.hub.commits import CommitResult, commit
 from bench_datasets.hub.leaderboard import leaderboard
+from bench_datasets.hub.leaderboard_view import as_csv, as_html, as_json
 from bench_datasets.hub.model_card import marks
 from bench_datasets.hub.results import Published
+from bench_datasets.metrics.files import read_scores
 from bench_datasets.results import Result
 
 from .publishing import ENTRIES, MODEL, REPO, RUN, SAMPLE, Runs, edit, entries, publish, refused
@@ -128,7 +134,8 @@ def test_partial_runs(hub: Any, model: str, copy: dict[str, Any], runs: Runs) ->
     (entry,) = entries(hub)
     assert "forced although: partial run: 35 of 6,338 rows were scored" in entry.notes
     assert "partial runs" in hub.read(REPO, "README.md").decode()
-    own = edit(runs(**copy), settings={**Result.load(folder).settings, "thresholds": [0.5]})
+    own = runs(**copy)
+    bd.summarize("pbench", read_scores(own), draws=0, thresholds=[0.5]).save(own)
     assert "thresholds" in refused(own)
 
 
@@ -235,23 +242,150 @@ def test_what_is_no_run(runs: Runs, tmp_path: Path) -> None:
     assert "nothing can be published" in refused(edit(runs(source="tiiuae/PBench"), metrics={}), force=True)
 
 
-def test_hostile_runs_of_others(hub: Any, runs: Runs) -> None:
-    publish(runs(), scores_only=True)
+def hostile(hub: Any, name: str, **fields: Any) -> dict[str, Any]:
+    """The files of a run that copies the published one's scores and changes parts of its result."""
     result = json.loads(hub.read(REPO, f"results/{MODEL}/{RUN}/result.json"))
-    _, end = marks(REPO)
-    result["protocol"] |= {"name": f"x {end} <script>", "version": "| a\n# b"}
-    files = {
-        "results/acme/evil/run/result.json": json.dumps(result),
-        "results/acme/deep/run/result.json": "[" * 100_000,
-        "results/acme/odd/ru`n|/result.json": "{}",
-        "results/acme/none/run/result.json": '{"schema_version": 99}',
-    }
+    for part, values in fields.items():
+        result[part] = {**result[part], **values} if isinstance(values, dict) else values
+    scores = hub.read(REPO, f"data/{MODEL}/{RUN}/scores.parquet")
+    return {f"results/{name}/run/result.json": json.dumps(result), f"data/{name}/run/scores.parquet": scores}
+
+
+FORGED: dict[str, tuple[dict[str, Any], str]] = {
+    "value": (
+        {"metrics": {"average": {"value": 0.999, "n": 33, "ci95": None, "higher_is_better": True}}},
+        "average: the result says 0.999, the scores give 0.85",
+    ),
+    "n": (
+        {"metrics": {"giou/dense": {"value": None, "n": 9_999, "ci95": None, "higher_is_better": True}}},
+        "giou/dense: the result says none",
+    ),
+    "rows": ({"dataset": {"rows": {"scored": 6338, "expected": 6338}}}, "dataset.rows: the result says"),
+    "comparable": ({"protocol": {"comparable_to": "Falcon Perception table"}}, "protocol.comparable_to: the result"),
+    "predictions": ({"predictions": {"sha256": "ab" * 32}}, "predictions.sha256: the result says"),
+    "source": ({"dataset": {"source": "tiiuae/PBench"}}, "dataset.source: the result says 'tiiuae/PBench'"),
+    "thresholds": ({"settings": {"thresholds": [0.01]}}, "the result says"),
+    "missing": ({"settings": {"missing": "empty"}}, "settings.missing: the result says 'empty'"),
+    "unit": ({"statistics": {"unit": "image"}}, "statistics.unit: the result says 'image'"),
+    "unit_list": ({"statistics": {"unit": [1]}}, "statistics.unit: expected a text"),
+    "clusters": ({"statistics": {"clusters": math.nan}}, "expected finite numbers, found nan"),
+    "infinite": ({"settings": {"other": math.inf}}, "expected finite numbers, found inf"),
+    "surrogate": ({"created": "\ud800"}, "expected texts of whole characters"),
+    "created": ({"created": "2026-01-01T00:00:00<b>"}, "created: expected a time in ISO 8601"),
+    "many": (
+        {"metrics": {f"m{k}": {"value": 1, "n": 1, "ci95": None, "higher_is_better": True} for k in range(20_000)}},
+        "metrics: expected at most 10,000 metrics",
+    ),
+    "benchmark": ({"benchmark": "<b>"}, "benchmark '<b>' is not known here"),
+}
+"""Changes of an honest result by name, and what is said of each."""
+
+
+def test_publish_forged_results_refuses_them(runs: Runs) -> None:
+    for changes, reason in FORGED.values():
+        folder = runs()
+        result = json.loads((folder / "result.json").read_text())
+        for part, values in changes.items():
+            result[part] = {**result[part], **values} if isinstance(values, dict) else values
+        (folder / "result.json").write_text(json.dumps(result))
+        assert reason in refused(folder, scores_only=True)
+
+
+def test_leaderboard_forged_results_are_left_out_with_the_reason(hub: Any, runs: Runs) -> None:
+    publish(runs(), scores_only=True)
+    files: dict[str, Any] = {}
+    for name, (changes, _) in FORGED.items():
+        files |= hostile(hub, f"evil/{name}", **changes)
+    alone = hostile(hub, "evil/alone")
+    files |= {path: content for path, content in alone.items() if path.startswith("results/")}
     commit(REPO, "dataset", files, "Evil")
+    board = leaderboard([REPO])
+    assert [(entry.place, entry.run.model) for group in board.groups for entry in group.entries] == [(1, MODEL)]
+    assert len(board.left_out) == len(FORGED) + 1
+    for name, (_, reason) in FORGED.items():
+        (line,) = [line for line in board.left_out if f"evil/{name}/run/" in line]
+        assert reason in line, line
+        assert len(line) < 400
+    assert any("evil/alone/run/result.json: expected its scores as data/evil/alone/run/" in x for x in board.left_out)
+    for text in (as_json(board), as_html(board), as_csv(board)):
+        text.encode()
+    # Others' bad entries keep nobody from publishing, and their texts stay out of the card.
     publish(runs("hasty"), model="acme/good", scores_only=True)
     card = hub.read(REPO, "README.md").decode()
-    assert card.count(end) == 1
-    assert "<script>" not in card
+    assert "evil" not in card
+    assert "acme/good" in card
+    done = CliRunner().invoke(app, ["leaderboard", REPO, "--json"])
+    assert done.exit_code == 0, done.output
+    assert len(json.loads(done.stdout)["left_out"]) == len(board.left_out)
+
+
+def test_card_poisoned_before_is_repaired(hub: Any, runs: Runs) -> None:
+    publish(runs(), scores_only=True)
+    begin, end = marks(REPO)
+    evil = f"x {end} <img src=x onerror=alert(1)> [a](http://evil)"
+    card = hub.read(REPO, "README.md").decode()
+    for poisoned in (card.replace("acme/net | pbench", f"{evil} | pbench"), card.replace(end, f"{end}\n{evil}\n{end}")):
+        commit(REPO, "dataset", {"README.md": poisoned}, "Poison")
+        publish(runs("hasty"), model="acme/good", scores_only=True, overwrite=True)
+        mended = hub.read(REPO, "README.md").decode()
+        assert (mended.count(begin), mended.count(end)) == (1, 1)
+        assert "onerror" not in mended
+        assert "evil" not in mended
+
+
+def test_hostile_files_of_others(hub: Any, runs: Runs) -> None:
+    publish(runs(), scores_only=True)
+    files = {
+        "results/acme/deep/run/result.json": "[" * 100_000,
+        "data/acme/deep/run/scores.parquet": "PAR1",
+        "results/acme/odd/ru`n|/result.json": "{}",
+        "results/acme/none/run/result.json": '{"schema_version": 99}',
+        "data/acme/none/run/scores.parquet": b"PAR1",
+        **hostile(hub, "acme/cut"),
+        "data/acme/cut/run/scores.parquet": b"PAR1",
+    }
+    commit(REPO, "dataset", files, "Evil")
     publish(runs("crowd_shy"), model="acme/better", scores_only=True)
     board = leaderboard([REPO])
-    assert len(board.left_out) == 3
-    assert sum(len(table.entries) for table in board.groups) == 4
+    assert len(board.left_out) == 4
+    assert any("scores.parquet: expected a score table" in line for line in board.left_out)
+    assert sum(len(table.entries) for table in board.groups) == 2
+
+
+def test_publish_local_source_is_not_in_what_is_sent(hub: Any, runs: Runs, tmp_path: Path) -> None:
+    secret = "http://ada:hunter2@example.org/rows?token=abc"
+    for source in ("/home/ada/private/rows", secret):
+        folder = runs(source=source)
+        publish(folder, run="local", scores_only=True, overwrite=True)
+        paths = [path for path in hub.api().list_repo_files(REPO, repo_type="dataset") if "gitattributes" not in path]
+        assert len(paths) == 3
+        for path in paths:
+            content = hub.read(REPO, path)
+            assert not any(word in content for word in (b"ada", b"hunter2", b"example.org", b"private", b"token=")), (
+                path
+            )
+    stored = Result.loads(hub.read(REPO, f"results/{MODEL}/local/result.json"))
+    assert stored.dataset["source"] == "copy of pbench"
+    assert stored.dataset["content_sha256"] == Result.load(folder).dataset["content_sha256"]
+    assert leaderboard([REPO]).left_out == []
+    publish(runs(source="/data/rows"), run="asked", scores_only=True, with_source=True)
+    assert b'"source": "/data/rows"' in hub.read(REPO, f"results/{MODEL}/asked/result.json")
+
+
+def test_score_url_with_password_records_neither_it_nor_the_query(tmp_path: Path) -> None:
+    truth = open_truth("pbench", "sample")
+    facts = {**(provenance(truth) or {}), "source": "http://ada:hunter2@example.org/rows?token=abc#x"}
+    truth.info.description = describe("Rows.", facts)
+    answers = bd.read_predictions("pbench", samples.pbench_sample_predictions("careful"))
+    scores = bd.score("pbench", truth, answers)
+    result = bd.summarize("pbench", scores, draws=0)
+    assert result.dataset["source"] == "http://example.org/rows"
+    bd.write_run(scores, result, tmp_path)
+    for file in tmp_path.iterdir():
+        assert b"hunter2" not in file.read_bytes()
+        assert b"token=abc" not in file.read_bytes()
+    # What an older version recorded is not shown either.
+    old = json.loads((tmp_path / "result.json").read_text())
+    old["dataset"]["source"] = facts["source"]
+    (tmp_path / "result.json").write_text(json.dumps(old))
+    assert Result.load(tmp_path).dataset["source"] == "http://example.org/rows"
