@@ -15,7 +15,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from bench_datasets.builders.sources import Access
+from bench_datasets.builders.provenance import without_secrets
+from bench_datasets.builders.sources import Access, in_words
 from bench_datasets.faults import BenchError
 from bench_datasets.untrusted import open_file
 
@@ -44,7 +45,7 @@ class LabelFile:
     """
 
     def __init__(self, url: str, access: Access | None = None, *, name: str | None = None) -> None:
-        self.url, self.name = url, name or url
+        self.url, self.name = url, name or without_secrets(url)
         self._fs, self._path = (access or Access()).open(url)
         with self._open(cache_type="none") as file:
             self.size = _size(file, self.name)
@@ -139,11 +140,15 @@ class LabelFile:
 
     def _open(self, **options: Any) -> Any:
         try:
-            return open_file(self._fs, self._path, self.name, **options)
+            with in_words(self.name):
+                return open_file(self._fs, self._path, self.name, **options)
         except FileNotFoundError as error:
             raise BenchError(f"{self.name}: expected a Parquet file, found none") from error
         except IsADirectoryError as error:
             raise BenchError(f"{self.name}: expected a Parquet file, found a folder") from error
+
+
+_WHOLE_ONLY = "the server does not hand out parts of a file; download the files and name the folder as data_dir"
 
 
 class _Sparse(io.RawIOBase):
@@ -178,11 +183,12 @@ class _Sparse(io.RawIOBase):
 
 def _size(file: Any, name: str) -> int:
     try:
-        return int(file.seek(0, io.SEEK_END))
+        with in_words(name):
+            return int(file.seek(0, io.SEEK_END))
+    except BenchError:
+        raise
     except (ValueError, OSError) as error:
-        raise BenchError(
-            f"{name}: the server does not hand out parts of a file; download the files and name the folder as data_dir"
-        ) from error
+        raise BenchError(f"{name}: {_WHOLE_ONLY}") from error
 
 
 def _read(file: Any, start: int, end: int, name: str) -> bytes:
@@ -190,7 +196,13 @@ def _read(file: Any, start: int, end: int, name: str) -> bytes:
     file.seek(start)
     pieces, left = [], end - start
     while left:
-        piece = file.read(left)
+        try:
+            with in_words(name):
+                piece = file.read(left)
+        except BenchError:
+            raise
+        except ValueError as error:
+            raise BenchError(f"{name}: {_WHOLE_ONLY}") from error
         if not piece or len(piece) > left:
             raise BenchError(
                 f"{name}: expected {end - start} bytes from {start} on, got {end - start - left}; fetch it again"

@@ -16,6 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from bench_datasets.builders.provenance import without_secrets
 from bench_datasets.builders.pvsg_annotation import MAX_ANNOTATION, SOURCES
 from bench_datasets.builders.pvsg_zips import KINDS, MAX_MEMBER, Archive, frame_number, open_archive, plain_source
 from bench_datasets.builders.sources import (
@@ -23,8 +24,8 @@ from bench_datasets.builders.sources import (
     SourceFile,
     SourceNotFoundError,
     SourceUnreachableError,
-    first_line,
     version_of,
+    why,
 )
 from bench_datasets.faults import BenchError
 from bench_datasets.untrusted import open_file
@@ -108,8 +109,8 @@ def find_layout(root: str, access: Access, ways: str) -> Layout:
     except BenchError:
         raise
     except Exception as error:
-        kind = f"{type(error).__name__}: {first_line(error)}"
-        raise SourceUnreachableError(f"{root}: the source could not be listed ({kind}). {ways}") from error
+        name = without_secrets(root)
+        raise SourceUnreachableError(f"{name}: the source could not be listed ({why(error)}). {ways}") from error
     return Layout(root, file, places)
 
 
@@ -294,9 +295,8 @@ def _remote_files(url: str, access: Access) -> list[tuple[str, str]]:
     except Exception as error:
         if _is_http(fs) and getattr(error, "status", None) == 404:
             return []
-        raise SourceUnreachableError(
-            f"{url}: the folder could not be listed ({type(error).__name__}: {first_line(error)})"
-        ) from error
+        name = without_secrets(url)
+        raise SourceUnreachableError(f"{name}: the folder could not be listed ({why(error)})") from error
     return [(str(info["name"]).rpartition("/")[2], version_of(info)) for info in infos]
 
 

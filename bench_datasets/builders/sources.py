@@ -8,15 +8,18 @@ Only those files are looked at; whatever else lies beside them (folders of image
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from fsspec.core import url_to_fs
 
 from bench_datasets.benchmarks import Source
+from bench_datasets.builders.provenance import without_secrets
 from bench_datasets.faults import BenchError
 
 _VERSION_FIELDS = {
@@ -84,6 +87,100 @@ class Pinned(NamedTuple):
     declared: Mapping[str, Mapping[str, int]]
 
 
+TIMEOUT = 30.0
+"""Seconds that a web server may take to begin an answer, or to go on with one."""
+
+_Token = TypeVar("_Token")
+
+
+def check_token(token: _Token) -> _Token:
+    """A token, unless it or the stored one has characters that no token has; HTTP could not send them.
+
+    Raises:
+        BenchError: it has.
+
+    Example:
+        >>> check_token("hf_caf\u00e9")
+        Traceback (most recent call last):
+        ...
+        bench_datasets.faults.BenchError: token: expected letters, digits and _ alone, found character 7 to be another
+        one; copy the token again and set it as HF_TOKEN or with `hf auth login`
+    """
+    from huggingface_hub import get_token
+
+    used = token if isinstance(token, str) else get_token() if token is not False else None
+    for number, character in enumerate(used or "", start=1):
+        if not " " < character < "\x7f":
+            raise BenchError(
+                f"token: expected letters, digits and _ alone, found character {number} to be another one; copy the"
+                " token again and set it as HF_TOKEN or with `hf auth login`"
+            )
+    return token
+
+
+def open_url(url: str, **options: Any) -> tuple[Any, str]:
+    """The fsspec file system of a URL or path, and the path in it; web servers that stop answering are not waited for.
+
+    Args:
+        url: a path or any URL that fsspec opens.
+        options: of the file system.
+    """
+    if "http://" in url or "https://" in url:
+        import aiohttp
+
+        limits = aiohttp.ClientTimeout(total=None, sock_connect=TIMEOUT, sock_read=TIMEOUT)
+        client = {"timeout": limits, **options.pop("client_kwargs", {})}
+        if "::" in url:
+            scheme = "https" if "https://" in url else "http"
+            options[scheme] = {"client_kwargs": client, **options.get(scheme, {})}
+        else:
+            options["client_kwargs"] = client
+    fs, path = url_to_fs(url, **options)
+    return fs, path
+
+
+def why(error: BaseException) -> str:
+    """What went wrong on the way to a source, in words; without user names and tokens of URLs."""
+    name, text = type(error).__name__, first_line(error)
+    if isinstance(error, TimeoutError) or "Timeout" in name:
+        return f"the server did not answer within {TIMEOUT:.0f} s"
+    if name in ("ClientPayloadError", "ContentLengthError", "TransferEncodingError", "IncompleteRead"):
+        return "the server broke its answer off before the end"
+    if name in ("ServerDisconnectedError", "ClientOSError", "ConnectionResetError"):
+        return "the server closed the connection without an answer"
+    shown = _SECRET.sub(r"\1", text)
+    return f"{name}: {shown}"
+
+
+def is_of_the_way(error: BaseException) -> bool:
+    """Whether an error is one of the connection to a server, not one of the file."""
+    kinds = (TimeoutError, asyncio.TimeoutError, ConnectionError)
+    return isinstance(error, kinds) or type(error).__module__.partition(".")[0] == "aiohttp"
+
+
+@contextlib.contextmanager
+def in_words(name: str) -> Iterator[None]:
+    """Say in words what goes wrong on the way to a source while its files are read.
+
+    Args:
+        name: what the file is called.
+
+    Raises:
+        SourceUnreachableError: the server did not answer, or broke its answer off.
+    """
+    try:
+        yield
+    except BenchError:
+        raise
+    except Exception as error:
+        if not is_of_the_way(error):
+            raise
+        raise SourceUnreachableError(f"{without_secrets(name)}: {why(error)}; run it again, or download it") from error
+
+
+_SECRET = re.compile(r"(\w://)[^/\s@]+@|\?[^\s'\")]+")
+
+
 @dataclass(frozen=True)
 class Access:
     """How a source's file systems are opened.
@@ -106,8 +203,9 @@ class Access:
             options |= {key: value for key, value in given.items() if isinstance(value, Mapping) and key in url}
         if protocol == "hf" and self.token is not None:
             options.setdefault("token", self.token)
-        fs, path = url_to_fs(url, **options)
-        return fs, path
+        if protocol == "hf":
+            check_token(self.token)
+        return open_url(url, **options)
 
 
 def list_source(
@@ -188,8 +286,9 @@ def list_copy(root: str, folder: str, parts: Sequence[str], access: Access) -> d
     except Exception as error:
         if root.startswith(("http://", "https://")):  # a web server need not list its folders
             return {}
-        kind = f"{type(error).__name__}: {first_line(error)}"
-        raise SourceUnreachableError(f"{root}: the source could not be listed ({kind})") from error
+        raise SourceUnreachableError(
+            f"{without_secrets(root)}: the source could not be listed ({why(error)})"
+        ) from error
 
 
 def _in_folder(
@@ -240,11 +339,12 @@ def _pin(url: str, revision: str | None, access: Access, ways: str) -> Pinned:
     if revision is not None and named is not None and revision != named:
         raise BenchError(f"revision: {url!r} names {named!r} already, got revision={revision!r}; leave one of them out")
     try:
-        info = HfApi(token=access.token).dataset_info(repo, revision=revision or named, timeout=30)
+        info = HfApi(token=check_token(access.token)).dataset_info(repo, revision=revision or named, timeout=30)
+    except BenchError:
+        raise
     except Exception as error:
         raise SourceUnreachableError(
-            f"{_HUB}{repo}@{revision or named or 'main'}: the Hub's dataset could not be read "
-            f"({type(error).__name__}: {first_line(error)}). {ways}"
+            f"{_HUB}{repo}@{revision or named or 'main'}: the Hub's dataset could not be read ({why(error)}). {ways}"
         ) from error
     declared = None if info.card_data is None else info.card_data.get("dataset_info")
     return Pinned(f"{_HUB}{repo}@{info.sha}{folder}", repo, info.sha, _declared(declared))
@@ -297,8 +397,8 @@ def _list(
     except BenchError:
         raise
     except Exception as error:
-        kind = f"{type(error).__name__}: {first_line(error)}"
-        raise SourceUnreachableError(f"{root}: the source could not be listed ({kind}). {ways}") from error
+        name = without_secrets(root)
+        raise SourceUnreachableError(f"{name}: the source could not be listed ({why(error)}). {ways}") from error
     example = f"data/{parts[0]}-00000-of-00001.parquet" if suffix == PARQUET else f"{parts[-1]}{suffix}"
     expected = f"expected files like {example} (parts: {', '.join(parts)})"
     if not exists:

@@ -131,6 +131,8 @@ def tell(done: Sequence[CommitResult | Plan], as_json: bool) -> None:
         return
     from rich.text import Text
 
+    if any(getattr(one, "unseen", "") for one in done):
+        remark("the Hub cannot be asked: below is what a first publication would send, compared with nothing")
     console = out()
     for one in done:
         if _is_plan(one):

@@ -176,6 +176,10 @@ def last_words(error: BaseException) -> str:
         sourceless = type(found).__name__ in ("SourceNotFoundError", "SourceUnreachableError")
         stop = "" if text.endswith((".", "!", "?")) else "."
         return f"{text}{stop} On the command line: --data with a folder, a URL or sample." if sourceless else text
+    from bench_datasets.builders.sources import is_of_the_way, why
+
+    if is_of_the_way(found):
+        return f"{why(found)}; run it again (--debug shows where)"
     return f"{type(found).__name__}: {text} (--debug shows where)"
 
 

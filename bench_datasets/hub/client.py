@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from bench_datasets.builders.sources import check_token
 from bench_datasets.faults import BenchError
 
 if TYPE_CHECKING:
@@ -30,6 +31,9 @@ class UnreachableError(BenchError):
 
 ATTEMPTS = 5
 """How often a request that failed on the way is made in all."""
+
+CONNECTS = 3
+"""How often a connection is tried in all that nobody accepts."""
 
 CONFLICTS = 100
 """How often a commit is planned anew because somebody else's landed first."""
@@ -57,10 +61,13 @@ def connect(token: str | None = None) -> HfApi:
 
     Args:
         token: to sign in with; by default `HF_TOKEN`, or the one that `hf auth login` keeps.
+
+    Raises:
+        BenchError: the token has characters that no token has.
     """
     from huggingface_hub import HfApi
 
-    return HfApi(endpoint=endpoint(), token=token)
+    return HfApi(endpoint=endpoint(), token=check_token(token))
 
 
 def scrub(text: str, token: object = None) -> str:
@@ -137,12 +144,21 @@ def seconds_to_wait(error: BaseException, attempt: int) -> float | None:
     status = status_of(error)
     if status not in _PASSING and not unreachable(error):
         return None
-    if attempt >= ATTEMPTS or offline(error) or of_the_store(error):
+    if attempt >= ATTEMPTS or offline(error) or of_the_store(error) or _sent_again(error):
+        return None
+    if attempt >= CONNECTS and type(_root(error)).__name__ == "ConnectError":
         return None
     asked = _retry_after(_root(error))
     if asked is not None:
         return asked if asked <= LONGEST_WAIT else None
     return float(min(30.0, 0.5 * 2.0**attempt) * random.uniform(0.5, 1.0))
+
+
+def _sent_again(error: BaseException) -> bool:
+    """Whether it is about sending a file, which the Hub's client has tried several times by itself."""
+    with contextlib.suppress(Exception):  # an error without a request says so with an error of its own
+        return bool(getattr(_root(error), "request", None).method == "PUT")  # type: ignore[union-attr]
+    return False
 
 
 def explain(error: BaseException, repo: str, kind: str, api: HfApi) -> BenchError:
@@ -207,7 +223,7 @@ def _words(error: BaseException, repo: str, kind: str, api: HfApi) -> str:
     if status in (409, 412):
         return f"{where}: others publish there all the time, and none of {CONFLICTS} attempts came first; run it again"
     if status in _PASSING:
-        return f"{where}: the Hub failed {ATTEMPTS} times ({status}: {said}); run it again later"
+        return f"{where}: the Hub failed again and again ({status}: {said}); run it again later"
     if status is not None:
         return f"{where}: the Hub refuses ({status}: {said})"
     if isinstance(error, OSError) and error.strerror:
@@ -315,6 +331,32 @@ class _Quiet:
     lock = threading.Lock()
     wanted = 0
     before = (logging.WARNING, True)
+    retries = logging.getLogger("huggingface_hub.utils._http")
+
+
+class _Retries(logging.Handler):
+    """Says what the Hub's own client waits for, without addresses: those of the storage may hold tokens."""
+
+    _STATUS = re.compile(r"HTTP Error (\d+) thrown while requesting (\w+) \w+://([^/\s]+)")
+    _WAIT = re.compile(r"(?:Retrying in|Waiting) ([\d.]+)s.*\[Retry (\d+)/(\d+)\]")
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self._last = threading.local()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Pass a wait on as one line."""
+        text = record.getMessage()
+        if found := self._STATUS.search(text):
+            self._last.text = f"{found[3]} answers {found[2]} with {found[1]}"
+        elif found := self._WAIT.search(text):
+            what = getattr(self._last, "text", "the connection to the Hub failed")
+            _log.info("%s; trying again in %.0f s (%s of %s)", what, float(found[1]), found[2], found[3])
+        else:
+            self._last.text = "the connection to the Hub failed"
+
+
+_RETRIES = _Retries()
 
 
 @contextlib.contextmanager
@@ -329,6 +371,9 @@ def quietly() -> Iterator[None]:
             _Quiet.before = utils.logging.get_verbosity(), not bars.are_progress_bars_disabled()
             utils.logging.set_verbosity(logging.ERROR)
             bars.disable_progress_bars()
+            _Quiet.retries.setLevel(logging.WARNING)
+            _Quiet.retries.addHandler(_RETRIES)
+            _Quiet.retries.propagate = False
     try:
         yield
     finally:
@@ -337,5 +382,8 @@ def quietly() -> Iterator[None]:
             if _Quiet.wanted == 0:
                 level, shown = _Quiet.before
                 utils.logging.set_verbosity(level)
+                _Quiet.retries.setLevel(logging.NOTSET)
+                _Quiet.retries.removeHandler(_RETRIES)
+                _Quiet.retries.propagate = True
                 if shown:
                     bars.enable_progress_bars()

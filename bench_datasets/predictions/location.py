@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import IO, Any
 
-from fsspec.core import url_to_fs
 from fsspec.implementations.local import LocalFileSystem
 
 from bench_datasets.benchmarks import PBENCH_LEVELS
+from bench_datasets.builders.sources import open_url
 from bench_datasets.faults import BenchError
 from bench_datasets.untrusted import open_file, refuse_outside
 
@@ -147,7 +147,7 @@ def locate(path: str | os.PathLike[str]) -> Location:
         fs = LocalFileSystem()
         return Location(fs, fs._strip_protocol(text), text)
     try:
-        fs, inner = url_to_fs(text)
+        fs, inner = open_url(text)
     except (ValueError, ImportError) as error:
         raise BenchError(f"{text}: expected a local path or a URL that fsspec can open, found: {error}") from error
     return Location(fs, inner, text)
