@@ -9,6 +9,11 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from bench_datasets import interrupts
+
+if interrupts.is_command():  # importing takes a second, in which Ctrl-C would print a traceback
+    interrupts.end_in_one_line()
+
 from bench_datasets.builders import register_all
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from bench_datasets import __version__
+from bench_datasets import __version__, interrupts
 from bench_datasets.cli import (
     check,
     compare,
@@ -118,7 +118,14 @@ def main(args: Sequence[str] | None = None) -> None:
         if hasattr(stream, "reconfigure"):  # what a terminal's encoding lacks is escaped
             stream.reconfigure(errors="backslashreplace")
     _end_cleanly_on_signals()
-    app(args=None if args is None else list(args), prog_name="bench-datasets")
+    if args is not None:
+        app(args=list(args), prog_name="bench-datasets")
+        return
+    interrupts.raise_again()
+    try:
+        app(prog_name="bench-datasets")
+    finally:
+        interrupts.end_in_one_line()
 
 
 def _end_cleanly_on_signals() -> None:

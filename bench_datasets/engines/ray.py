@@ -12,7 +12,7 @@ import logging
 import os
 import uuid
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -160,16 +160,28 @@ def _connected(ray: Any, address: str | None) -> Iterator[None]:
 
 @contextmanager
 def _meanwhile(out: str) -> Iterator[tuple[AbstractFileSystem, str]]:
-    """A folder of this run's own below `out`, and its file system; it goes when the scores are in hand."""
+    """A temporary folder below `out`, and its file system; after an error an `out` that was made for it goes, too.
+
+    Raises:
+        BenchError: `out` is named like a score file.
+    """
     from fsspec.core import url_to_fs
 
+    if out.rstrip("/").endswith(".parquet"):
+        raise BenchError(f"out: expected a folder, got {out}; the scores are written into it as scores.parquet")
     fs, path = url_to_fs(out if "://" in out else os.path.abspath(out))
+    new = not fs.exists(path)
     place = f"{path.rstrip('/')}/.ray-{uuid.uuid4().hex[:12]}"
     fs.makedirs(place, exist_ok=True)
     try:
         yield fs, place
-    finally:
+    except BaseException:
         fs.rm(place, recursive=True)
+        if new:
+            with suppress(OSError, NotImplementedError):  # it holds something by now, or is no folder of its own
+                fs.rmdir(path)
+        raise
+    fs.rm(place, recursive=True)
 
 
 def _arrow(fs: AbstractFileSystem) -> Any:

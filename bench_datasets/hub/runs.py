@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import threading
@@ -149,8 +150,15 @@ def without_source(scores: Path, result: Result) -> tuple[Path | bytes, Result]:
         known["dataset"] = {**known["dataset"], "source": source}
     clean = with_provenance(table.with_format("arrow")[:], table.features, known)
     named = replace(result, dataset={**result.dataset, "source": source})
-    same = clean.schema.metadata == table.data.schema.metadata
+    same = _metadata(clean) == _metadata(table.data)
     return scores if same else scores_bytes(Dataset(clean)), named
+
+
+def _metadata(table: Any) -> dict[bytes, Any]:
+    """A table's metadata, in whatever order its JSON is written."""
+    return {
+        name: json.loads(value) if name == b"huggingface" else value for name, value in table.schema.metadata.items()
+    }
 
 
 _RECORDED = ("benchmark", "protocol", "dataset", "predictions", "settings", "faults")

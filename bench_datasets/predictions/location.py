@@ -11,6 +11,7 @@ from typing import IO, Any
 from fsspec.implementations.local import LocalFileSystem
 
 from bench_datasets.benchmarks import PBENCH_LEVELS
+from bench_datasets.builders.provenance import without_secrets
 from bench_datasets.builders.sources import open_url
 from bench_datasets.faults import BenchError
 from bench_datasets.untrusted import open_file, refuse_outside
@@ -149,8 +150,10 @@ def locate(path: str | os.PathLike[str]) -> Location:
     try:
         fs, inner = open_url(text)
     except (ValueError, ImportError) as error:
-        raise BenchError(f"{text}: expected a local path or a URL that fsspec can open, found: {error}") from error
-    return Location(fs, inner, text)
+        raise BenchError(
+            f"{without_secrets(text)}: expected a local path or a URL that fsspec can open, found: {error}"
+        ) from error
+    return Location(fs, inner, without_secrets(text))
 
 
 def natural(text: str) -> list[tuple[int, int | str]]:

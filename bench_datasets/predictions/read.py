@@ -10,6 +10,8 @@ import pyarrow as pa
 from datasets import Dataset
 
 from bench_datasets.benchmarks import BENCHMARKS, COMPANIONS, get_benchmark
+from bench_datasets.builders.provenance import without_secrets
+from bench_datasets.builders.sources import is_of_the_way, why
 from bench_datasets.faults import BenchError
 from bench_datasets.predictions.location import locate
 from bench_datasets.predictions.recognise import recognise
@@ -88,8 +90,11 @@ def read_predictions(benchmark: str, path: Predictions, *, format: str | None = 
     except (BenchError, ImportError, MemoryError):  # the last two are no matter of the input
         raise
     except Exception as error:  # whatever a broken file or a file system raises
+        name = without_secrets(shown)
+        if is_of_the_way(error):
+            raise BenchError(f"{name}: the predictions cannot be read: {why(error)}; run it again") from error
         raise BenchError(
-            f"{shown}: expected predictions of {benchmark}, found something that cannot be read: "
+            f"{name}: expected predictions of {benchmark}, found something that cannot be read: "
             f"{type(error).__name__}: {error}"
         ) from error
 
