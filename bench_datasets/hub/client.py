@@ -32,6 +32,9 @@ class UnreachableError(BenchError):
 ATTEMPTS = 5
 """How often a request that failed on the way is made in all."""
 
+SENDS = 6
+"""How often the Hub's own client sends a file in all."""
+
 CONNECTS = 3
 """How often a connection is tried in all that nobody accepts."""
 
@@ -223,7 +226,8 @@ def _words(error: BaseException, repo: str, kind: str, api: HfApi) -> str:
     if status in (409, 412):
         return f"{where}: others publish there all the time, and none of {CONFLICTS} attempts came first; run it again"
     if status in _PASSING:
-        return f"{where}: the Hub failed again and again ({status}: {said}); run it again later"
+        times = SENDS if _sent_again(error) else ATTEMPTS
+        return f"{where}: the Hub failed {times} times ({status}: {said}); run it again later"
     if status is not None:
         return f"{where}: the Hub refuses ({status}: {said})"
     if isinstance(error, OSError) and error.strerror:
@@ -293,6 +297,8 @@ def _root(error: BaseException) -> BaseException:
 
 def _of_the_way(error: BaseException) -> bool:
     """Whether an error is one of the HTTP library's, whichever version of it the Hub's client stands on."""
+    if isinstance(error, RuntimeError) and "client has been closed" in str(error):
+        return True  # another thread of the client lost the connection, and closed the session of all
     return any(kind.__name__ == "HTTPError" and kind.__module__.startswith("httpx") for kind in type(error).__mro__)
 
 

@@ -156,9 +156,8 @@ def without_source(scores: Path, result: Result) -> tuple[Path | bytes, Result]:
 
 def _metadata(table: Any) -> dict[bytes, Any]:
     """A table's metadata, in whatever order its JSON is written."""
-    return {
-        name: json.loads(value) if name == b"huggingface" else value for name, value in table.schema.metadata.items()
-    }
+    found = table.schema.metadata or {}
+    return {name: json.loads(value) if name == b"huggingface" else value for name, value in found.items()}
 
 
 _RECORDED = ("benchmark", "protocol", "dataset", "predictions", "settings", "faults")

@@ -91,9 +91,9 @@ def test_the_benchmarks_own_dataset(hub: Any, model: str, runs: Runs, monkeypatc
     assert "protocol.comparable_to: the result says 'Falcon Perception table', the scores give None" in refused(
         edit(folder, protocol=protocol), run="whole"
     )
-    monkeypatch.setattr(pbench, "comparable_to", lambda *_: "Falcon Perception table")
-    publish(folder, direct=True, run="whole")
-    monkeypatch.undo()
+    with monkeypatch.context() as patch:
+        patch.setattr(pbench, "comparable_to", lambda *_: "Falcon Perception table")
+        publish(folder, direct=True, run="whole")
     (entry,) = entries(hub)
     assert (entry.dataset_id, entry.task_id, entry.dataset_revision) == ("tiiuae/PBench", "average", sha)
     assert "forced" not in entry.notes

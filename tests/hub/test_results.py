@@ -98,7 +98,7 @@ def test_a_dry_run_without_the_hub(hub: Any, model: str, runs: Runs, patient: li
         assert "  add README.md (" in done.stdout
         *waited, last = done.stderr.splitlines()
         assert last.startswith(f"error: could not compare with the Hub: {hub.endpoint}: can't be reached")
-        assert sum("can't be reached; trying again in" in line for line in waited) == len(patient) == 4
+        assert sum("can't be reached; trying again in" in line for line in waited) == len(patient) == 2
     found = CliRunner().invoke(
         app, ["publish", "results", folder, "--model", MODEL, "--repo", REPO, "--dry-run", "--json"]
     )
