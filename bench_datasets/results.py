@@ -172,7 +172,7 @@ class Result:
 
         version = content.get("schema_version")
         if not isinstance(version, int) or isinstance(version, bool):
-            raise BenchError(f"expected a whole number as schema_version, found {version!r}")
+            raise BenchError(f"expected a whole number as schema_version, found {ascii(version)[:60]}")
         if version > SCHEMA_VERSION:
             raise BenchError(f"schema_version {version} is newer than this package's {SCHEMA_VERSION}; update it")
         validate_result(content)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import logging
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -251,3 +252,24 @@ def test_the_store_for_large_files_has_words_of_its_own(hub: Any, monkeypatch: p
     )
     text = store("Network error: Request error: HTTP status client error (403 Forbidden), domain: http://x")
     assert "store for large files refuses (403)" in text
+
+
+def test_commit_storage_that_fails_is_told_at_once_and_given_up(
+    hub: Any, patient: list[float], caplog: pytest.LogCaptureFixture
+) -> None:
+    publish({"a.txt": "a"})
+    hub.trouble({"match": "PUT /_lfs/", "status": 500, "times": 99})
+    with caplog.at_level(logging.INFO, "bench_datasets.hub"):
+        assert f"failed {client.SENDS} times (500" in refused({"data/big.bin": BINARY})
+    waits = [record.getMessage() for record in caplog.records if "trying again in" in record.getMessage()]
+    assert waits[0].startswith("127.0.0.1")
+    assert "answers PUT with 500; trying again in 1 s (1 of 5)" in waits[0]
+    assert len(waits) == 5
+    assert sum(patient) < 30
+
+
+def test_commit_token_with_other_characters_is_named(hub: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_TOKEN", "hf_café")
+    text = refused({"a.txt": "a"})
+    assert "token: expected letters, digits and _ alone" in text
+    assert "caf" not in text
