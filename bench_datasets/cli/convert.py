@@ -55,3 +55,42 @@ def refcoco(
     out().print(f"wrote {done.path}: {done.sets} sets, {done.expressions} expressions", markup=False, soft_wrap=True)
     for line in done.lines():
         remark(line)
+
+
+@app.command("coco", cls=Once)
+def coco(
+    instances: Annotated[str, typer.Option("--instances", metavar="FILE", help="COCO's instances.json.")],
+    to: Annotated[str, typer.Option("--out", metavar="DIR", help="Folder to write into.")],
+    captions: Annotated[
+        str | None,
+        typer.Option(
+            "--captions",
+            metavar="FILE",
+            help="Captions that name their annotations (annotation_ids or boxes), or refs of RefCOCO or gRefCOCO.",
+        ),
+    ] = None,
+    split: Annotated[str | None, typer.Option("--split", metavar="S", help="The captions' split to take.")] = None,
+    images: Annotated[
+        str | None, typer.Option("--images", metavar="DIR", help="Folder of the images; without it none are written.")
+    ] = None,
+    level: Annotated[str, typer.Option("--level", metavar="L", help="PBench level to write the rows as.")] = "level_0",
+    as_json: choices.Json = False,
+) -> None:
+    """Write ground truth of PBench from COCO annotations: one row per image and category, or per caption.
+
+    A category's name is the expression, its annotations in the image are the masks. Rows with a crowd region or an
+    unusable mask are left out and counted. Predictions name a row by its id, a number from 0 in the order of the file.
+
+    Example: bench-datasets convert coco --instances instances.json --out own
+    """
+    from bench_datasets.builders.pbench_coco import coco_to_pbench
+
+    with working("converting"):
+        done = coco_to_pbench(instances, to, captions=captions, split=split, images=images, level=level)
+    if as_json:
+        counts = {"left_out": done.left_out, "noted": done.noted}
+        echo(json.dumps({"path": done.path, "rows": done.rows, "masks": done.masks, **counts}, indent=2))
+        return
+    out().print(f"wrote {done.path}: {done.rows} rows, {done.masks} masks", markup=False, soft_wrap=True)
+    for line in done.lines():
+        remark(line)
