@@ -1,7 +1,7 @@
 """Datasets, metrics and results of referring-segmentation and video-scene-graph benchmarks.
 
-Importing the package registers its benchmarks with `datasets`, so that `load_dataset("pbench")` works; everything else
-is imported when it is first used.
+Importing the package registers its benchmarks, so that `load_dataset("pbench")` and `evaluate.load("pbench")` work;
+everything else is imported when it is first used.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ if interrupts.is_command():  # importing takes a second, in which Ctrl-C would p
     interrupts.end_in_one_line()
 
 from bench_datasets.builders import register_all
+from bench_datasets.metrics.evaluating import serve_by_name
 
 if TYPE_CHECKING:
     from bench_datasets.engines import merge
@@ -81,6 +82,7 @@ __all__ = [
 ]
 
 register_all()
+serve_by_name()
 
 
 def __getattr__(name: str) -> Any:

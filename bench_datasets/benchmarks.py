@@ -7,7 +7,7 @@ import re
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import ModuleType
+from types import MappingProxyType, ModuleType
 from typing import Any
 
 from bench_datasets.faults import BenchError
@@ -79,12 +79,18 @@ class Benchmark:
     prediction_for: str = ""
 
     def metric_module(self) -> ModuleType:
-        """The metric's module, imported when it is first needed.
+        """The metric's module, imported when it is first needed; names of `DEFAULTS` that it lacks are added to it.
 
         Raises:
-            BenchError: a plug-in's module can't be imported.
+            BenchError: a plug-in's module can't be imported, or lacks what is needed.
         """
-        return self._import(self.metric)
+        module = self._import(self.metric)
+        for name, value in DEFAULTS.items():
+            if not hasattr(module, name):
+                setattr(module, name, value)
+        if wrong := _unfit(module):
+            raise BenchError(f"{self.name}: {wrong}; docs/add-a-benchmark.md says what each is for")
+        return module
 
     def headline_key(self, protocol: str, k: Sequence[int] | None = None) -> str | None:
         """The metric key that stands for a run: its protocol's, at the run's first K where that K is not among them.
@@ -317,6 +323,35 @@ SURFACE: Mapping[str, type | None] = {
 """What a metric module holds, by name; `None` for a function."""
 
 
+def _all_rows(table: Any) -> Any:
+    """The score rows over which runs are compared: all."""
+    return table
+
+
+def _nobody(*_: Any, **__: Any) -> None:
+    """Whose published numbers a run compares with: nobody's."""
+
+
+DEFAULTS: Mapping[str, Any] = {
+    "UNIT": "row",
+    "SORT_COLUMNS": ("key",),
+    "FAMILY": MappingProxyType({}),
+    **dict.fromkeys(("OWN_PARTS", "OWN_METRICS", "LOWER_IS_BETTER"), frozenset()),
+    "paired_rows": _all_rows,
+    "comparable_to": _nobody,
+}
+"""What a metric module need not hold, and what stands for it."""
+
+
+def _unfit(metric: ModuleType) -> str | None:
+    """What a metric module lacks, in words, or None."""
+    absent = [name for name in SURFACE if not hasattr(metric, name) and name not in DEFAULTS]
+    if absent:
+        return f"its metric module {metric.__name__} lacks {', '.join(absent)}"
+    still = [name for name, kind in SURFACE.items() if kind is None and not callable(getattr(metric, name, len))]
+    return f"{metric.__name__}: expected functions, found something else as {', '.join(still)}" if still else None
+
+
 def lacking(value: Benchmark) -> str | None:
     """What a benchmark's modules lack of what is asked of them, in words, or None; imports them.
 
@@ -325,15 +360,13 @@ def lacking(value: Benchmark) -> str | None:
         True
     """
     try:
-        metric = value.metric_module()
+        value.metric_module()
         importlib.import_module(value.builder)
+    except BenchError as error:
+        return str(error).removeprefix(f"{value.name}: ")
     except Exception as error:  # whatever somebody else's module does when it is imported
         return f"its modules can't be imported: {type(error).__name__}: {error}"
-    absent = [name for name in SURFACE if not hasattr(metric, name)]
-    if absent:
-        return f"its metric module {value.metric} lacks {', '.join(absent)}"
-    still = [name for name, kind in SURFACE.items() if kind is None and not callable(getattr(metric, name))]
-    return f"{value.metric}: expected functions, found something else as {', '.join(still)}" if still else None
+    return None
 
 
 BENCHMARKS = Benchmarks(_OWN)

@@ -34,7 +34,9 @@ def headline(result: Result) -> str:
     metric = result.metrics.get(result.headline or "")
     if metric is None:
         missing = {"average": "no average: it is the mean of all six parts, and not all of them were scored"}
-        return missing.get(result.headline or "", "no headline number")
+        some = ", ".join(list(result.metrics)[:6])
+        named = f"no headline number: the benchmark names {result.headline!r}, and its metrics are {some}, ..."
+        return missing.get(result.headline or "", named if result.headline and some else "no headline number")
     return f"{result.headline} {show(metric, result.headline or '', interval=True)} (n = {metric.n:,})"
 
 

@@ -93,7 +93,7 @@ def examine(timeout: float = TIMEOUT) -> dict[str, Any]:
         "plugins": {
             name: {
                 "package": plugin.package,
-                "wrong": str(broken[name]) if name in broken else lacking(BENCHMARKS[name]),
+                "wrong": str(broken[name]) if name in broken else lacking(BENCHMARKS[name]) or _headline_problem(name),
             }
             for name, plugin in BENCHMARKS.plugins.items()
         },
@@ -205,6 +205,26 @@ def _data(name: str, hub: dict[str, Any]) -> dict[str, Any]:
         return {"from": None, "ready": False, "advice": f"no public source; {sample}"}
     ready = hub["reachable"]
     return {"from": f"hf://datasets/{source.repo}", "ready": ready, "advice": None if ready else sample}
+
+
+def _headline_problem(name: str) -> str | None:
+    """A headline that is no metric of a plug-in's own sample, in words; None too where the sample can't be scored."""
+    from datasets import Dataset
+
+    from bench_datasets.metrics.scoring import score
+    from bench_datasets.metrics.summarizing import summarize
+    from bench_datasets.predictions.read import module_of
+
+    for protocol, key in BENCHMARKS[name].headline.items():
+        try:
+            nothing = Dataset.from_dict({column: [] for column in module_of(name).FEATURES}, module_of(name).FEATURES)
+            scores = score(name, "sample", nothing, protocol, missing="empty", on_fault="skip-and-report")
+            metrics = summarize(name, scores, draws=0).metrics
+        except Exception:  # whatever somebody else's code does; scoring tells it
+            return None
+        if metrics and key not in metrics:
+            return f"its headline {key!r} ({protocol}) is none of its metrics: {', '.join(list(metrics)[:8])}"
+    return None
 
 
 def _install(extra: str) -> str:

@@ -12,7 +12,6 @@ from bench_datasets.hub import cards
 from bench_datasets.hub.client import check_name
 from bench_datasets.hub.commits import CommitResult, Content, Plan, commit
 from bench_datasets.hub.templates import over_ours
-from bench_datasets.metrics.evaluating import metric_path
 
 _MODULE = '''"""{title} for `evaluate.load`: everything stands in the package, so that both give the same numbers."""
 
@@ -86,7 +85,11 @@ def publish_metrics(
         raise BenchError(f"org: expected the name of a user or an organisation, got {org!r}")
     names = list(dict.fromkeys(get_benchmark(name).name for name in benchmarks)) or list(BENCHMARKS.own)
     for name in names:
-        metric_path(name)
+        if name not in BENCHMARKS.own:
+            raise BenchError(
+                f"{name}: there is no `evaluate` module of its own to publish; evaluate.load({name!r}) works where its"
+                " package is installed and bench_datasets is imported"
+            )
     found: list[CommitResult | Plan] = []
     for name in names:
         repo = check_name(f"{org}/{name}", "org")

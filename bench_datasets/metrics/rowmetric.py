@@ -32,6 +32,8 @@ class RowMetric(evaluate.Metric):  # type: ignore[misc]
     FEATURES: ClassVar[Features]
     COLUMNS: ClassVar[tuple[str, ...]] = ()
     OPTIONS: ClassVar[tuple[str, ...]] = ()
+    _late: Mapping[str, Any] = {}
+    """Columns that `compute` was given for rows that were added before."""
 
     @abstractmethod
     def _validated(self, predictions: Any, references: Any, ids: Any, **columns: Any) -> dict[str, list[Any]]:
@@ -70,13 +72,15 @@ class RowMetric(evaluate.Metric):  # type: ignore[misc]
         self.writer.write_batch(self.selected_feature_format.encode_batch(rows))
 
     def add(self, *, prediction: Any = None, reference: Any = None, ids: Any = None, **columns: Any) -> None:
-        """Add one row."""
+        """Add one row; `predictions=` and `references=`, as the documentation of `evaluate` has it, mean the same."""
+        prediction = columns.pop("predictions", prediction)
+        reference = columns.pop("references", reference)
         self._refuse(columns, self.COLUMNS, "add")
         self.add_batch(
             predictions=[prediction],
             references=[reference],
             ids=None if ids is None else [ids],
-            **{name: [value] for name, value in columns.items()},
+            **{name: [value] for name, value in columns.items() if value is not None},
         )
 
     def compute(
@@ -90,10 +94,13 @@ class RowMetric(evaluate.Metric):  # type: ignore[misc]
         """Compute over what was added and what is given here."""
         self._refuse(given, (*self.COLUMNS, *self.OPTIONS), "compute")
         columns = {name: given.pop(name) for name in self.COLUMNS if name in given}
+        self._late = {}
         if predictions is not None or references is not None:
             self.add_batch(predictions=predictions, references=references, ids=ids, **columns)
         elif self.writer is None:
             raise BenchError("compute: expected predictions and references, here or by add_batch before; found none")
+        else:
+            self._late = {name: value for name, value in columns.items() if value is not None}
         result: dict[str, float] | None = evaluate.Metric.compute(self, **given)
         return result
 
@@ -104,7 +111,7 @@ class RowMetric(evaluate.Metric):  # type: ignore[misc]
         """Words that are not known are an error."""
         if unknown := sorted(set(given) - set(known)):
             expected = f"{', '.join(known)} or " if known else ""
-            raise BenchError(f"{what}: expected {expected}predictions, references and ids, got {', '.join(unknown)}")
+            raise BenchError(f"{what}: expected {expected}predictions, references and ids, found {', '.join(unknown)}")
 
 
 def check_aligned(predictions: Any, references: Any, ids: Any, each: str, **columns: Any) -> int:

@@ -20,7 +20,8 @@ _INPUTS = """
 Args:
     predictions: a list of masks a row; a mask is a COCO RLE `{"size": [height, width], "counts": str, bytes or runs}`.
     references: a list of masks a row.
-    levels: the level of each row (`level_0` to `level_4`, `dense`), or one for all.
+    levels: the level of each row (`level_0` to `level_4`, `dense`), or one for all; with `add_batch`, or with `compute`
+        for all rows that were added.
     ids: what errors call each row; its position where not given.
     protocol: `released` (the default), `paper` or `card`.
     missing: `empty` counts a prediction of None as an answer without masks; `error`, the default, refuses it.
@@ -49,17 +50,16 @@ class Pbench(RowMetric):
         self, predictions: Any, references: Any, ids: Any, levels: Any = None, **columns: Any
     ) -> dict[str, list[Any]]:
         n = check_aligned(predictions, references, ids, "a list of masks a row")
-        if levels is None:
-            known = ", ".join(PBENCH_LEVELS)
-            raise BenchError(f"levels: expected the level of each of {n} rows ({known}), or one for all")
-        levels = [levels] * n if isinstance(levels, (str, int)) else list(levels)
+        levels = [levels] * n if levels is None or isinstance(levels, (str, int)) else list(levels)
         check_aligned(predictions, references, ids, "a list of masks a row", levels=levels)
         names = [None] * n if ids is None else [str(item) for item in ids]
         called = [f"row {k}" if name is None else f"row {name}" for k, name in enumerate(names)]
         return {
             "predictions": [_masks(masks, "predictions", who) for masks, who in zip(predictions, called, strict=True)],
             "references": [_masks(masks, "references", who) for masks, who in zip(references, called, strict=True)],
-            "levels": [_level(level, who) for level, who in zip(levels, called, strict=True)],
+            "levels": [
+                None if level is None else _level(level, who) for level, who in zip(levels, called, strict=True)
+            ],
             "ids": names,
             "answered": [masks is not None for masks in predictions],
         }
@@ -68,13 +68,14 @@ class Pbench(RowMetric):
         self,
         predictions: list[Any],
         references: list[Any],
-        levels: Sequence[str] = (),
+        levels: Sequence[str | None] = (),
         protocol: str | None = None,
         missing: str = "error",
         on_fault: str = "stop",
         **given: Any,
     ) -> Result:
         ids, answered = self.data["ids"][:], self.data["answered"][:]
+        levels = self._levels(list(levels))
         rows = {
             "key": [f"{level}/{row or f'row {k}'}" for k, (level, row) in enumerate(zip(levels, ids, strict=True))],
             "id": list(range(len(ids))),
@@ -84,6 +85,22 @@ class Pbench(RowMetric):
         }
         function = scorer("pbench", protocol, missing=missing, on_fault=on_fault)
         return summarize("pbench", score_table(rows, function.options), draws=0)
+
+    def _levels(self, added: list[str | None]) -> list[str]:
+        """The level of every row: as it was added, or as `compute` was given it."""
+        given = self._late.get("levels")
+        late = [given] * len(added) if given is None or isinstance(given, (str, int)) else list(given)
+        if len(late) != len(added):
+            raise BenchError(f"levels: expected as many as rows were added ({len(added)}), found {len(late)}")
+        levels = []
+        for k, (level, other) in enumerate(zip(added, late, strict=True)):
+            if level is None and other is None:
+                raise BenchError(
+                    f"levels: expected a level for each of the {len(added)} rows ({', '.join(PBENCH_LEVELS)}), or one"
+                    f" for all, found none for row {k}; give levels= to add, add_batch or compute"
+                )
+            levels.append(_level(other, f"row {k}") if level is None else level)
+        return levels
 
 
 def _masks(masks: Any, column: str, who: str) -> list[dict[str, Any]]:
