@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import re
 import subprocess
@@ -9,9 +10,11 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 from datasets import load_dataset
 
+import bench_datasets as bd
 from bench_datasets.benchmarks import BENCHMARKS, SURFACE, Benchmark, get_benchmark
 from bench_datasets.builders import register_all
 from bench_datasets.cli.doctor import examine
@@ -194,7 +197,7 @@ LACKING = "LABEL_COLUMNS = ()\ndef attach(): ...\nfeatures = 1\n"
 @pytest.mark.parametrize(
     ("metric", "said"),
     [
-        (LACKING, "lacks ANSWER_COLUMNS, .*UNIT, .*gather, summarize_table, paired_rows, comparable_to"),
+        (LACKING, "lacks ANSWER_COLUMNS, SCORE_COLUMNS, PROTOCOLS, get_protocol, .*gather, summarize_table;"),
         ("raise RuntimeError('no')", "can't be imported: RuntimeError: no"),
         ("\n".join(f"{name} = 1" for name in SURFACE), "expected functions, .* as features, .*gather"),
         ("from bench_datasets.metrics.pbench import *", None),
@@ -211,6 +214,68 @@ def test_the_doctor_looks_at_the_metric(
     wrong = examine(0)["plugins"]["toy_bare"]["wrong"]
     monkeypatch.delitem(sys.modules, "toy_metric", raising=False)
     assert wrong is None if said is None else re.search(said, wrong)
+
+
+TOY = """
+from bench_refcoco import metric as whole
+trivial = "UNIT SORT_COLUMNS FAMILY LOWER_IS_BETTER OWN_PARTS OWN_METRICS paired_rows comparable_to".split()
+globals().update({name: value for name, value in vars(whole).items() if name[:2] != "__" and name not in trivial})
+"""
+
+
+def test_metric_module_without_trivial_names_scores_and_compares(
+    install: Install, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(EXAMPLE))
+    (tmp_path / "toy_plain.py").write_text(TOY)
+    install("toy_plainly", SOUND.format(name="toy_plainly").replace("toy.metric", "toy_plain"), "toy_plainly")
+    monkeypatch.setitem(sys.modules, "toy_plain", importlib.import_module("toy_plain"))
+    metric = get_benchmark("toy_plainly").metric_module()
+    assert (metric.UNIT, metric.SORT_COLUMNS, dict(metric.FAMILY)) == ("row", ("key",), {})
+    assert metric.LOWER_IS_BETTER == metric.OWN_PARTS == metric.OWN_METRICS == frozenset()
+    assert metric.paired_rows("table") == "table"
+    assert metric.comparable_to("default", None, {}, {}) is None
+    full = np.ones((2, 3), bool)
+    truth = [
+        {"key": f"test/{k}", "id": k, "split": "test", "expression": "x", "masks": [full], "faults": []}
+        for k in range(3)
+    ]
+    halves = [full & (np.arange(3) < 2) for _ in truth]
+    runs = {}
+    for name, masks in (("whole", [full] * 3), ("two_thirds", halves)):
+        rows = [{**row, "pred_masks": [mask]} for row, mask in zip(truth, masks, strict=True)]
+        runs[name] = bd.map_score(rows, "toy_plainly")
+    result = bd.summarize("toy_plainly", runs["two_thirds"], draws=0)
+    assert result.metrics["miou"].value == pytest.approx(2 / 3)
+    assert "no headline number: the benchmark names 'x', and its metrics are miou, oiou" in str(result)
+    compared = bd.compare(runs, benchmark="toy_plainly", draws=10, permutations=10)
+    assert "miou" in str(compared)
+
+
+def test_metric_module_without_needed_names_stops_before_scoring(
+    install: Install, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "toy_poor.py").write_text(LACKING)
+    install("toy_poorly", SOUND.format(name="toy_poorly").replace("toy.metric", "toy_poor"), "toy_poorly")
+    monkeypatch.setitem(sys.modules, "toy_poor", importlib.import_module("toy_poor"))
+    with pytest.raises(
+        BenchError, match=r"toy_poorly: its metric module toy_poor lacks .*score_table.*add-a-benchmark"
+    ):
+        bd.map_score([{"key": "a"}], "toy_poorly")
+
+
+def test_doctor_tells_a_headline_that_is_no_metric(
+    install: Install, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = (
+        "from dataclasses import replace\n"
+        "from bench_datasets.benchmarks import BENCHMARKS\n"
+        "B = replace(BENCHMARKS.own['instancebench'], name='toy_head', headline={'default': 'mIoU'},"
+        " modules={'predictions': 'bench_datasets.predictions.instancebench'})\n"
+    )
+    install("toy_head", source, "toy_head")
+    assert (wrong := examine(0)["plugins"]["toy_head"]["wrong"]) is not None
+    assert re.search(r"its headline 'mIoU' \(default\) is none of its metrics: .*miou", wrong)
 
 
 def test_the_surface_is_the_documented_one() -> None:

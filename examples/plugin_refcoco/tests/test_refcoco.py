@@ -6,6 +6,7 @@ import json
 import re
 from pathlib import Path
 
+import evaluate
 import numpy as np
 import pytest
 from datasets import Dataset, load_dataset
@@ -58,6 +59,17 @@ def test_map_gives_the_same(tmp_path: Path) -> None:
     direct = bd.summarize(NAME, bd.score(NAME, truth(), answers), draws=0)
     assert mapped.metrics == direct.metrics
     assert mapped.dataset["content_sha256"] == direct.dataset["content_sha256"]
+
+
+def test_evaluate_by_name_gives_the_same(tmp_path: Path) -> None:
+    answers = bd.read_predictions(NAME, write(tmp_path, 3))
+    direct = bd.summarize(NAME, bd.score(NAME, truth(), answers), draws=0)
+    metric = evaluate.load(NAME)
+    found = metric.compute(predictions=list(answers["pred_masks"]), references=list(truth()))
+    assert found == {name: metric.value for name, metric in direct.metrics.items()}
+    for masks, row in zip(answers["pred_masks"], truth(), strict=True):
+        metric.add(predictions={"pred_masks": masks}, references=row)
+    assert metric.compute() == found
 
 
 def test_faults() -> None:
