@@ -34,7 +34,7 @@ ADVICE = {
     "resized": "masks of another size than the image are resized to it (nearest pixel); write them full size",
     "size_exchanged": "size is [width, height]; write [height, width], or the mask is scrambled when it is resized",
     "mixed_sizes": "masks of one row have several sizes; all are resized to the image's",
-    "ignored_file": "files beside a row's masks that are no PNG; they are not read",
+    "ignored_file": "files beside a row's masks in another format; they are not read",
     "ignore_label": "label 255 counts as a mask; set these pixels to 0 if it means 'ignore', as in PASCAL VOC",
     "no_masks": "rows for which the model found nothing",
     "empty_mask": "masks without a pixel still count as predictions, so as false positives",

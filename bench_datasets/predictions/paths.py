@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass, field
 
 from bench_datasets.benchmarks import PBENCH_LEVELS
+from bench_datasets.faults import BenchError
+from bench_datasets.predictions.location import Location
 from bench_datasets.predictions.rows import Row
+
+Name = tuple[str | None, str]
+"""Level, if the path names one, and id."""
 
 
 def row_of(level: str | None, name: str, shown: str) -> Row:
@@ -27,7 +33,7 @@ def row_of(level: str | None, name: str, shown: str) -> Row:
     return Row(faults=[("unknown_row", f"{shown}: {problem}")])
 
 
-def name_in(relative: str) -> tuple[str | None, str]:
+def name_in(relative: str) -> Name:
     """The level, if there is one, and the row's name in a file's path: `<id>`, `<level>__<id>` or `<level>/<id>`.
 
     Example:
@@ -38,3 +44,66 @@ def name_in(relative: str) -> tuple[str | None, str]:
     stem = file.rpartition(".")[0] or file
     level, _, name = (folder, "", stem) if folder else stem.rpartition("__")
     return level or None, name
+
+
+@dataclass
+class RowFolder:
+    """The folder of one row and what it holds."""
+
+    name: Name
+    shown: str
+    files: list[Location] = field(default_factory=list)
+    folders: list[Location] = field(default_factory=list)
+
+    def row(self) -> Row:
+        """The row, with what is wrong with the folder's name or with folders in it."""
+        row = row_of(*self.name, self.shown)
+        if row.faults:
+            code, text = row.faults[0]
+            row.faults = [(code, f"{text}; if it holds one file <id> per row, give this folder itself")]
+        if self.folders:
+            found = f"found a folder {self.folders[0].name}/"
+            text = f"{self.shown}: expected masks directly in the row's folder, {found}"
+            row.faults.append(("unreadable_mask", text))
+        return row
+
+
+def rows_in(location: Location, ending: str) -> tuple[list[RowFolder], list[tuple[str, Location]]]:
+    """The folders of rows in a folder, `<id>/` or `<level>/<id>/`, and the files directly in it or in a `<level>/`.
+
+    Args:
+        location: a folder.
+        ending: how the names of the files to be read end.
+
+    Returns:
+        The folders, and the path of each file with the file.
+
+    Raises:
+        BenchError: there is no folder of a row, and no file with this ending.
+    """
+    folders: dict[Name, RowFolder] = {}
+    files: list[tuple[str, Location]] = []
+    for relative, item, is_folder in location.inside():
+        parts = relative.split("/")
+        level = parts.pop(0) if parts[0] in PBENCH_LEVELS or len(parts) == 3 else None
+        if not parts:
+            continue
+        if is_folder or len(parts) == 2:
+            own = folders.setdefault((level, parts[0]), RowFolder((level, parts[0]), item.shown))
+            if len(parts) == 2:
+                (own.folders if is_folder else own.files).append(item)
+        else:
+            files.append((relative, item))
+    if not folders and not any(item.name.lower().endswith(ending) for _, item in files):
+        wanted = f"expected files <id>{ending} or <id>/<k>{ending}"
+        raise BenchError(f"{location.shown}: {wanted}, found none in the folder; see format=")
+    # A folder that holds folders of rows is a level of another name, not a row.
+    levels = {level for level, _ in folders if level is not None}
+    return [own for name, own in folders.items() if not (name[0] is None and name[1] in levels)], files
+
+
+def note_ignored(row: Row, names: list[str]) -> None:
+    """Name the files of a row's folder that are not read, in a fault `ignored_file`."""
+    if names:
+        more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+        row.faults.append(("ignored_file", f"{', '.join(map(ascii, names[:3]))}{more}: not read"))

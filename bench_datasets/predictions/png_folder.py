@@ -3,34 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
 import pyarrow as pa
 
-from bench_datasets.benchmarks import PBENCH_LEVELS
 from bench_datasets.faults import BenchError
 from bench_datasets.predictions.location import Location
-from bench_datasets.predictions.paths import row_of
+from bench_datasets.predictions.paths import Name, RowFolder, name_in, note_ignored, row_of, rows_in
 from bench_datasets.predictions.png import IGNORE, OTHER_IMAGES, read_label_map, read_mask, refuse_image
 from bench_datasets.predictions.rows import Row, batches
 from bench_datasets.predictions.threads import map_in_threads
 
 METADATA = "metadata.csv"
 """What SAM's automatic mask generator writes beside its masks; no number needs it."""
-
-Name = tuple[str | None, str]
-"""Level, if the path names one, and id."""
-
-
-@dataclass
-class _Folder:
-    """What stands in the folder of one row."""
-
-    name: Name
-    shown: str
-    files: list[Location] = field(default_factory=list)
-    folders: list[Location] = field(default_factory=list)
 
 
 def read(location: Location) -> Iterator[pa.RecordBatch]:
@@ -51,46 +36,21 @@ def read(location: Location) -> Iterator[pa.RecordBatch]:
 
 
 def _rows(location: Location) -> Iterator[Row]:
-    folders: dict[Name, _Folder] = {}
-    maps: list[tuple[Name, Location]] = []
-    pictures: list[tuple[Name, Location]] = []
-    for relative, item, is_folder in location.inside():
-        parts = relative.split("/")
-        level = parts.pop(0) if parts[0] in PBENCH_LEVELS or len(parts) == 3 else None
-        if not parts:
-            continue
-        if is_folder or len(parts) == 2:
-            own = folders.setdefault((level, parts[0]), _Folder((level, parts[0]), item.shown))
-            if len(parts) == 2:
-                (own.folders if is_folder else own.files).append(item)
-        elif item.name.lower().endswith(".png"):
-            maps.append(((level, parts[0][:-4]), item))
-        elif item.name.lower().endswith(OTHER_IMAGES):
-            pictures.append(((level, PurePosixPath(parts[0]).stem), item))
-    if not folders and not maps:
-        raise BenchError(f"{location.shown}: expected PNGs as <id>/<k>.png or <id>.png, found none; see format=")
-    # A folder that holds folders of rows is a level of another name, not a row.
-    levels = {level for level, _ in folders if level is not None}
-    rows = [own for name, own in folders.items() if not (name[0] is None and name[1] in levels)]
-    yield from map_in_threads(_from_masks, rows)
+    folders, files = rows_in(location, ".png")
+    yield from map_in_threads(_from_masks, folders)
+    maps = [(name_in(path), file) for path, file in files if file.name.lower().endswith(".png")]
     yield from map_in_threads(_from_map, maps)
-    known = {*folders, *(name for name, _ in maps)}
-    for name, item in pictures:  # one that cannot name a row is a picture of something else
-        row = row_of(*name, item.shown)
-        if name not in known and not row.faults:
-            row.faults.append(("unreadable_mask", str(refuse_image(item))))
+    known = {*(own.name for own in folders), *(name for name, _ in maps)}
+    for path, file in files:  # another image that cannot name a row is a picture of something else
+        row = row_of(*name_in(path), file.shown)
+        if file.name.lower().endswith(OTHER_IMAGES) and name_in(path) not in known and not row.faults:
+            row.faults.append(("unreadable_mask", str(refuse_image(file))))
             yield row
 
 
-def _from_masks(own: _Folder) -> Row:
+def _from_masks(own: RowFolder) -> Row:
     """The row of a folder with one PNG per mask."""
-    row = row_of(*own.name, own.shown)
-    if row.faults:
-        code, text = row.faults[0]
-        row.faults = [(code, f"{text}; if it holds label maps <id>.png, give this folder itself")]
-    if own.folders:
-        found = f"found a folder {own.folders[0].name}/"
-        row.faults.append(("unreadable_mask", f"{own.shown}: expected masks directly in the row's folder, {found}"))
+    row = own.row()
     stems = {file.name[:-4] for file in own.files if file.name.lower().endswith(".png")}
     ignored: list[str] = []
     for file in own.files:
@@ -108,9 +68,7 @@ def _from_masks(own: _Folder) -> Row:
             row.masks.append(None)
         elif file.name.lower() != METADATA:
             ignored.append(file.name)
-    if ignored:
-        more = f" and {len(ignored) - 3} more" if len(ignored) > 3 else ""
-        row.faults.append(("ignored_file", f"{', '.join(map(ascii, ignored[:3]))}{more}: no PNG, so not read"))
+    note_ignored(row, ignored)
     return row
 
 

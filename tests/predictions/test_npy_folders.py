@@ -41,7 +41,11 @@ def test_npy_with_all_masks_of_a_row_is_read(
 def test_npy_with_one_mask_per_file_is_read(tmp_path: Path, rows: dict[int, Dense], level: str) -> None:
     for k, mask in enumerate(rows[100]):
         save(tmp_path / f"{level}100/{k}.npy", mask)
-    (row,) = read_predictions("pbench", tmp_path)
+    (tmp_path / f"{level}101").mkdir()
+    (tmp_path / f"{level}100/notes.txt").write_text("x")
+    row, empty = read_predictions("pbench", tmp_path)
+    assert (empty["pred_masks"], empty["pred_faults"]) == ([], [])
+    assert [fault["code"] for fault in row["pred_faults"]] == ["ignored_file"]
     assert (row["key"], row["id"]) == (("dense/100", None) if level else (None, 100))
     assert_masks(row["pred_masks"], rows[100])  # in natural order: 2 before 10
 
