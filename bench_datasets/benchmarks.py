@@ -197,7 +197,7 @@ _OWN: dict[str, Benchmark] = {
         title="PVSG",
         builder="bench_datasets.builders.pvsg",
         metric="bench_datasets.metrics.pvsg",
-        protocols=("official", "volume", "card", "weak_official"),
+        protocols=("official", "volume", "card", "weak_official", "step"),
         source=Source(
             repo="Jingkang/PVSG",
             revision="main",
@@ -210,6 +210,7 @@ _OWN: dict[str, Benchmark] = {
             "volume": "R@20/0.5",
             "card": "R@20/0.5",
             "weak_official": "weak_official/R@20",
+            "step": "R@20/0.5",
         },
         counted="relations",
         prediction_for="video",

@@ -3,6 +3,7 @@
 The package itself never opens a pickle. Run this file where you made the results; it needs nothing but Python:
 
     python convert_pvsg_relations.py results.pickle --out predictions [--vocabulary pvsg.json] [--video VIDEO_ID]
+        [--idx2key idx2key.json]
 
 What is read: a pickle that holds, by video, a list of relations. `{video_id: [relation, ...]}`, a list of
 `{"video_id": ..., "relations": [relation, ...]}`, or, with `--video`, one video's list of relations. A relation is a
@@ -12,12 +13,19 @@ dictionary with
     object track      `object_id`, `object`, `object_track` or `obj`
     predicate         `predicate`, `predicate_id`, `relation` or `rel`: a name, or an index into `--vocabulary`
     score             `score`, `confidence` or `prob`
-    spans             `spans`, `span`, `relation_span` or `frames`: [[first, last], ...] (0-based, both ends in), or one
-                      0 or 1 a frame
+    spans             `spans`, `span`, `relation_span` or `frames`: [[first, last], ...] (0-based, both ends included),
+                      or one 0 or 1 per frame
 
 Other names are given with `--names subject=...,object=...,predicate=...,score=...,spans=...`. What is written:
 `OUT/<video_id>/relations.json`, `{"video_id": ..., "relations": [{subject_id, object_id, predicate, score, spans}]}`
 in the given order.
+
+The list that the research code's `generate_results` returns has no scores: its order is the ranking. Where no relation
+of a video has a score, the first one of n gets the score n, the next n - 1, and so on. Its `subject_index` and
+`object_index` are places in the list of a video's tubes, from 0; they are no track ids. `--idx2key` names the file that
+maps them: `{video_id: {index: track id}}` or `{video_id: [track id, ...]}` as JSON or as a pickle, or with `--video`
+the mapping of that video. Without it such relations are refused, because an index taken as a track id names another
+tube. Where `OUT/<video_id>/quantitive/masks.txt` exists, every track id must be in it.
 
 A pickle can hold any program. This reader builds plain values only: numbers, text, lists, dictionaries, and NumPy's
 numbers and arrays where NumPy is installed. Everything else, tensors too, is refused and nothing of it is run; store
@@ -45,6 +53,12 @@ NAMES = {
     "spans": ("spans", "span", "relation_span", "frames"),
 }
 """Field names that are tried, by what they hold."""
+
+INDICES = {"subject": ("subject_index",), "object": ("object_index",)}
+"""Field names of places in the list of a video's tubes."""
+
+MASKS = ("quantitive/masks.txt", "quantitative/masks.txt", "masks.txt")
+"""Where a video's tubes may be, in its folder."""
 
 _ARRAYS = {
     ("numpy", "dtype"),
@@ -130,9 +144,22 @@ def videos(content: Any, video: str | None = None) -> Iterator[tuple[str, list[A
 
 
 def convert(
-    relation: Any, place: str, names: dict[str, tuple[str, ...]], predicates: list[str] | None
+    relation: Any,
+    place: str,
+    names: dict[str, tuple[str, ...]],
+    predicates: list[str] | None,
+    tracks: dict[int, Any] | None = None,
+    rank_score: int | None = None,
 ) -> dict[str, Any]:
     """One relation as `relations.json` has it.
+
+    Args:
+        relation: a dictionary.
+        place: what messages call it.
+        names: field names to try, by what they hold.
+        predicates: names by index, where predicates are indices.
+        tracks: track ids by index, where tubes are named by their place in a list.
+        rank_score: the score that its rank gives, where no relation has a score.
 
     Raises:
         Refused: a field is absent, or of another kind; the message names the place.
@@ -141,7 +168,19 @@ def convert(
         raise Refused(f"{place}: expected a dictionary, found {type(relation).__name__}")
     values = {}
     for part, tried in names.items():
+        if part == "score" and rank_score is not None:
+            values[part] = rank_score
+            continue
+        if tracks is not None:
+            tried = (*INDICES.get(part, ()), *tried)
         found = next((name for name in tried if name in relation), None)
+        if tracks is None and part in INDICES and (found or INDICES[part][0]).endswith("_index"):
+            index = found or INDICES[part][0]
+            if index in relation:
+                raise Refused(
+                    f"{place}: {index} is a place in a list of tubes, from 0, and no track id; give the mapping with "
+                    "--idx2key"
+                )
         if found is None:
             raise Refused(
                 f"{place}: expected {part} as {' or '.join(tried)}, found {sorted(map(str, relation))}; see --names"
@@ -151,8 +190,8 @@ def convert(
     if isinstance(score, bool) or not isinstance(score, (int, float)) or not math.isfinite(score):
         raise Refused(f"{place}: score: expected a finite number, found {score!r}")
     return {
-        "subject_id": _track(values["subject"], place),
-        "object_id": _track(values["object"], place),
+        "subject_id": _track(values["subject"], place, tracks),
+        "object_id": _track(values["object"], place, tracks),
         "predicate": _predicate(values["predicate"], place, predicates),
         "score": score,
         "spans": spans(values["spans"], place),
@@ -195,10 +234,86 @@ def _plain(value: Any) -> Any:
     return [_plain(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 
-def _track(value: Any, place: str) -> int | str:
+def _track(value: Any, place: str, tracks: dict[int, Any] | None) -> int | str:
+    """A track's id; looked up where the value is an index."""
+    if tracks is not None:
+        if isinstance(value, bool) or not isinstance(value, int) or value not in tracks:
+            raise Refused(f"{place}: expected an index that --idx2key has ({len(tracks)} of them), found {value!r}")
+        value = tracks[value]
     if isinstance(value, bool) or not isinstance(value, (int, str)):
         raise Refused(f"{place}: expected a track's id, an integer or text, found {value!r}")
     return value
+
+
+def mapping(content: Any, video: str, only: bool) -> dict[int, Any]:
+    """Track ids by index, of one video.
+
+    Args:
+        content: what the file of `--idx2key` holds.
+        video: the video's id.
+        only: whether the file may hold that video's mapping alone.
+
+    Example:
+        >>> mapping({"v": {"0": 3, "1": 7}}, "v", False), mapping([3, 7], "v", True)
+        ({0: 3, 1: 7}, {0: 3, 1: 7})
+    """
+    found = content.get(video) if isinstance(content, dict) else None
+    if found is None and only:
+        found = content
+    found = _plain(found)
+    if isinstance(found, list):
+        found = dict(enumerate(found))
+    if not isinstance(found, dict):
+        raise Refused(f"{video}: expected {{index: track id}} or [track id, ...] in --idx2key, found none")
+    tracks = {}
+    for index, track in found.items():
+        text = str(_plain(index))
+        if not (text.isascii() and text.isdigit()):
+            raise Refused(f"{video}: --idx2key: expected an index from 0 on, found {index!r}")
+        tracks[int(text)] = _plain(track)
+    return tracks
+
+
+def convert_video(
+    video: str,
+    relations: list[Any],
+    names: dict[str, tuple[str, ...]],
+    predicates: list[str] | None,
+    tracks: dict[int, Any] | None,
+) -> tuple[list[dict[str, Any]], bool]:
+    """One video's relations, and whether their scores are made of their order.
+
+    Raises:
+        Refused: see `convert`.
+    """
+    scored = any(isinstance(item, dict) and any(name in item for name in names["score"]) for item in relations)
+    ranked = bool(relations) and not scored and names["score"] == NAMES["score"]
+    found = [
+        convert(item, f"{video}, relation {i}", names, predicates, tracks, len(relations) - i if ranked else None)
+        for i, item in enumerate(relations)
+    ]
+    return found, ranked
+
+
+def refuse_strangers(video: str, relations: list[dict[str, Any]], folder: str) -> None:
+    """Stop at track ids that the video's masks.txt lacks, where there is one.
+
+    Raises:
+        Refused: there is such an id; the message names it.
+    """
+    path = next((path for name in MASKS if os.path.isfile(path := os.path.join(folder, *name.split("/")))), None)
+    if path is None:
+        return
+    with open(path, encoding="utf-8", errors="replace") as file:
+        known = {parts[1] for line in file if len(parts := line.split(None, 2)) > 1}
+    for i, relation in enumerate(relations):
+        for end in ("subject_id", "object_id"):
+            if str(relation[end]) not in known:
+                some = ", ".join(sorted(known)[:5]) or "none"
+                raise Refused(
+                    f"{video}, relation {i}: {end} {relation[end]!r}: expected a track of {path} ({some}, ...), found "
+                    "none of this id; are these places in a list (see --idx2key)?"
+                )
 
 
 def _predicate(value: Any, place: str, predicates: list[str] | None) -> str:
@@ -227,7 +342,8 @@ def main(arguments: list[str] | None = None) -> int:
     """The command; gives its exit code."""
     parser = argparse.ArgumentParser(description="PVSG's pickled relation results into relations.json")
     parser.add_argument("results", help="the pickle")
-    parser.add_argument("--out", required=True, help="folder of predictions; a folder a video is made in it")
+    parser.add_argument("--out", required=True, help="folder of predictions; one folder per video is made in it")
+    parser.add_argument("--idx2key", help="JSON or pickle with track ids by index, where tubes are named by index")
     parser.add_argument("--video", help="the video's id, where the pickle holds one video's list")
     parser.add_argument("--vocabulary", help="pvsg.json, where predicates are indices")
     parser.add_argument("--names", default="", help="other field names: subject=...,object=...,predicate=...,...")
@@ -240,10 +356,18 @@ def main(arguments: list[str] | None = None) -> int:
                 predicates = json.load(file)["relations"]
         with open(given.results, "rb") as file:
             content = load(file.read())
-        converted = [
-            (name, [convert(item, f"{name}, relation {i}", names, predicates) for i, item in enumerate(relations)])
-            for name, relations in videos(content, given.video)
-        ]
+        keys = None
+        if given.idx2key:
+            with open(given.idx2key, "rb") as file:
+                data = file.read()
+            keys = load(data) if data[:1] == b"\x80" else json.loads(data)
+        converted, ranked = [], 0
+        for name, relations in videos(content, given.video):
+            tracks = None if keys is None else mapping(keys, name, given.video is not None)
+            found, by_rank = convert_video(name, relations, names, predicates, tracks)
+            refuse_strangers(name, found, os.path.join(given.out, name))
+            converted.append((name, found))
+            ranked += by_rank
     except (Refused, OSError, KeyError, ValueError) as error:
         print(f"{given.results}: {error}", file=sys.stderr)
         return 1
@@ -253,6 +377,8 @@ def main(arguments: list[str] | None = None) -> int:
             json.dump({"video_id": name, "relations": relations}, file)
             file.write("\n")
     print(f"{len(converted)} videos, {sum(len(relations) for _, relations in converted)} relations")
+    if ranked:
+        print(f"{ranked} videos without scores: their relations are ranked by their order")
     return 0
 
 

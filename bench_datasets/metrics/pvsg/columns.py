@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from datasets import Features, List, Value
 
+VOID = "void"
+"""What `class_category` holds for void, which is a class of STQ under the protocol `step`."""
+
 TEXTS, FLAGS, COUNTS, PIXELS = List(Value("string")), List(Value("bool")), List(Value("int32")), List(Value("int64"))
 
 SCORE_COLUMNS: dict[str, tuple[object, str]] = {
@@ -60,8 +63,8 @@ SCORE_COLUMNS: dict[str, tuple[object, str]] = {
     "track_object": (COUNTS, "countable tubes that meet, of any class, for STQ: position of the truth object"),
     "track_tube": (COUNTS, "tracks: position of the predicted tube"),
     "track_shared": (PIXELS, "tracks: shared pixels"),
-    "track_area": (PIXELS, "tracks: pixels of the predicted tube outside void"),
-    "class_category": (TEXTS, "classes that occur, for STQ: category"),
+    "track_area": (PIXELS, "tracks: pixels of the predicted tube outside void; under `step` those on void too"),
+    "class_category": (TEXTS, "classes that occur, for STQ: category; under `step` also `void`"),
     "class_shared": (PIXELS, "classes: pixels that bear it in truth and prediction"),
     "class_predicted": (PIXELS, "classes: pixels outside void that bear it in the prediction"),
     "class_true": (PIXELS, "classes: pixels that bear it in the truth"),

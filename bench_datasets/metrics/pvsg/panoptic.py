@@ -16,6 +16,7 @@ from bench_datasets.builders.pvsg_vocabulary import THINGS
 from bench_datasets.masks import MaskColumn, union_overlaps
 from bench_datasets.masks.varint import Runs
 from bench_datasets.metrics.masklists import parts as slices
+from bench_datasets.metrics.pvsg.protocol import STEP, VOID_IGNORED
 from bench_datasets.metrics.pvsg.rows import Prediction, Truth
 from bench_datasets.metrics.pvsg.spans import cumulative
 from bench_datasets.metrics.tubes import Overlaps, Tubes, frame_overlaps
@@ -56,8 +57,8 @@ class Quality(NamedTuple):
         track_object: `(n,) int64`, pairs of countable tubes that meet: the truth object.
         track_tube: `(n,) int64`, the predicted tube.
         track_shared: `(n,) int64`, shared pixels.
-        track_area: `(n,) int64`, pixels of the predicted tube outside void.
-        category: `(c,) int64`, classes that occur outside void, index into `CATEGORIES`.
+        track_area: `(n,) int64`, pixels of the predicted tube outside void; those on void too under `step`.
+        category: `(c,) int64`, classes that occur outside void, index into `CATEGORIES`; -1 for void under `step`.
         shared: `(c,) int64`, pixels that bear the class in both.
         predicted: `(c,) int64`, pixels outside void that bear it in the prediction.
         true: `(c,) int64`, pixels that bear it in the truth.
@@ -243,10 +244,19 @@ def windows(truth: Truth, prediction: Prediction, frames: Frames) -> Windows:
     return Windows(whole[0], whole[1], table[2], whole[3], whole[4], whole[5])
 
 
-def quality(truth: Truth, prediction: Prediction, frames: Frames) -> Quality:
-    """STQ's counts: tracks are countable tubes whatever their classes, classes are pixels whatever their tubes."""
+def quality(truth: Truth, prediction: Prediction, frames: Frames, convention: str = VOID_IGNORED) -> Quality:
+    """Count for STQ: tracks are countable tubes whatever their classes, classes are pixels whatever their tubes.
+
+    Args:
+        truth: of the video.
+        prediction: of the video.
+        frames: both sides with one label per pixel.
+        convention: `void_ignored`, or `step`: a track's pixels on void count too, and void is a class where labelled
+            pixels of the ground truth are predicted as void.
+    """
     a, b = frames.pairs.T
     shared, area, true = frames.shared.sum(axis=1), frames.covered.sum(axis=1), frames.true.sum(axis=1)
+    claimed = frames.predicted.sum(axis=1) if convention == STEP else area
     tracks = truth.things[a] & (prediction.categories[b] < len(THINGS))
     same = truth.categories[a] == prediction.categories[b]
     categories = np.unique(np.concatenate([truth.categories, prediction.categories]))
@@ -260,6 +270,9 @@ def quality(truth: Truth, prediction: Prediction, frames: Frames) -> Quality:
         )
     ]
     some = (sums[1] > 0) | (sums[2] > 0)
-    return Quality(
-        a[tracks], b[tracks], shared[tracks], area[b[tracks]], categories[some], *(values[some] for values in sums)
-    )
+    categories, counts = categories[some], [values[some] for values in sums]
+    unlabelled = int(true.sum() - area.sum())  # labelled pixels of the truth that no predicted tube covers
+    if convention == STEP and unlabelled > 0:
+        categories = np.append(categories, -1)
+        counts = [np.append(values, pixels) for values, pixels in zip(counts, (0, unlabelled, 0), strict=True)]
+    return Quality(a[tracks], b[tracks], shared[tracks], claimed[b[tracks]], categories, *counts)

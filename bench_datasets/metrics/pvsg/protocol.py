@@ -12,6 +12,14 @@ DEFAULT_THRESHOLDS = (0.5, 0.1)
 WEAK_COUNTS, WEAK_ENDS = 0.1, 0.5
 """`weak_official`: the overlap from which a triplet counts, and the one that ends a relation's count."""
 
+VOID_IGNORED, STEP = "void_ignored", "step"
+"""STQ's two conventions.
+
+`void_ignored` (the default) leaves pixels that are void in the ground truth out of both parts. `step` counts as the
+STEP authors' code does: predicted countable pixels on void are false association, and void is one more class, of IoU 0,
+where a labelled pixel is predicted as void.
+"""
+
 IOU = 0.5
 """Mask IoU from which a frame is hit; held against integers as 2 x intersection >= union."""
 
@@ -27,6 +35,7 @@ class Protocol:
         rank: what K counts: triplets of the `video`, or of the `subject_class` of each relation.
         once: whether each triplet and relation is used once.
         weak: whether every triplet from overlap .1 on is counted until one reaches .5.
+        stq: STQ's convention, `void_ignored` or `step`.
         comparable_to: whose published numbers a complete run compares with, or `None`.
         meaning: one sentence for people.
     """
@@ -39,6 +48,7 @@ class Protocol:
     weak: bool
     comparable_to: str | None
     meaning: str
+    stq: str = VOID_IGNORED
 
 
 PROTOCOLS: dict[str, Protocol] = {
@@ -57,6 +67,11 @@ PROTOCOLS: dict[str, Protocol] = {
     "weak_official": Protocol(
         "weak_official", "1", "frames", "video", False, True, "PVSG arXiv v1 at 0.1",
         "The released 0.1 column: every triplet with overlap 0.1 counts until one reaches 0.5, so 100 % is no limit.",
+    ),
+    "step": Protocol(
+        "step", "1", "frames", "video", False, False, None,
+        "As official, but STQ as the STEP authors' code counts it: void of the ground truth is not ignored.",
+        STEP,
     ),
 }  # fmt: skip
 """The protocols by name, the default first."""

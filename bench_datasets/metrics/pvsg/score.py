@@ -13,7 +13,7 @@ from bench_datasets.faults import FAULTS, Fault, FaultError, stops
 from bench_datasets.metrics.hashes import row_hashes
 from bench_datasets.metrics.options import ScoreOptions
 from bench_datasets.metrics.pvsg import panoptic
-from bench_datasets.metrics.pvsg.columns import features
+from bench_datasets.metrics.pvsg.columns import VOID, features
 from bench_datasets.metrics.pvsg.oracle import with_oracle
 from bench_datasets.metrics.pvsg.overlaps import Twins, measure
 from bench_datasets.metrics.pvsg.protocol import get_protocol
@@ -80,7 +80,7 @@ def _score_row(row: Row, options: ScoreOptions) -> dict[str, Any]:
     if faults or prediction is None:
         return {**result, "skipped": True}
     truth = read_truth(row)
-    return {**result, **_measured(truth, prediction, options.oracle)}
+    return {**result, **_measured(truth, prediction, options)}
 
 
 def _prediction_faults(row: Row, options: ScoreOptions) -> list[Fault]:
@@ -118,14 +118,15 @@ def _mask_faults(row: Row, tubes: TubeLists, column: str, advice: str) -> list[F
     return [Fault("size_mismatch", row.key, text)]
 
 
-def _measured(truth: Truth, given: Prediction, oracle: str | None) -> dict[str, Any]:
+def _measured(truth: Truth, given: Prediction, options: ScoreOptions) -> dict[str, Any]:
     """Every integer of a sound video."""
     overlaps = frame_overlaps(truth.tubes, given.tubes, truth.frames)
-    prediction, overlaps = with_oracle(oracle, truth, given, overlaps)
+    prediction, overlaps = with_oracle(options.oracle, truth, given, overlaps)
     twins = Twins(truth, prediction, overlaps)
     relations, pairs = measure(truth, prediction, twins)
     frames = panoptic.read_frames(truth, prediction, overlaps)
-    windows, quality = panoptic.windows(truth, prediction, frames), panoptic.quality(truth, prediction, frames)
+    windows = panoptic.windows(truth, prediction, frames)
+    quality = panoptic.quality(truth, prediction, frames, get_protocol(options.protocol).stq)
     areas = truth.tubes.areas_by_frame(truth.frames)
     return {
         "height": truth.height,
@@ -155,6 +156,6 @@ def _measured(truth: Truth, given: Prediction, oracle: str | None) -> dict[str, 
         "vpq_category": _NAMES[windows.category],
         **{f"vpq_{name}": getattr(windows, name) for name in ("iou", "tp", "fp", "fn")},
         **{name: values for name, values in quality._asdict().items() if name.startswith("track_")},
-        "class_category": _NAMES[quality.category],
+        "class_category": np.where(quality.category < 0, VOID, _NAMES[quality.category]),
         **{f"class_{name}": getattr(quality, name) for name in ("shared", "predicted", "true")},
     }

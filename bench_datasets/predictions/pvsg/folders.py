@@ -111,6 +111,6 @@ def _instead(pickled: list[str]) -> str:
         )
     held = " and ".join(f"{path} ({_NO_RESULTS[path.rsplit('/', 1)[-1]]})" for path in pickled)
     return (
-        f"found only {held}; neither is a prediction. Pickle the relations that the research code's generate_results "
+        f"found only {held}; no prediction. Pickle the relations that the research code's generate_results "
         f"returns, and turn them into {RELATIONS} with scripts/convert_pvsg_relations.py"
     )

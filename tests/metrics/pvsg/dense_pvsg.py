@@ -235,3 +235,35 @@ def stq(videos: list[Video]) -> tuple[float, float]:
             confusion[category][1] += int((a | b).sum())
     ious = [both / either for both, either in confusion.values() if either]
     return (gain / tracks if tracks else math.nan), (sum(ious) / len(ious) if ious else math.nan)
+
+
+def stq_step(videos: list[Video]) -> tuple[float, float]:
+    """AQ and SQ as the STEP authors' code counts: one confusion matrix with a row and a column for void, id maps.
+
+    Classes are numbered, void is the last. Rows of void are left out of the matrix, its column is not.
+    """
+    names = sorted({c for video in videos for _, c in [*video.objects, *((0, n) for n, _ in video.tubes)]})
+    void = len(names)
+    matrix = np.zeros((void + 1, void + 1), np.int64)
+    gain, tracks = 0.0, 0
+    for video in videos:
+        paint = painted(video)
+        kind = {object_id: names.index(name) for object_id, name in video.objects}
+        true = np.vectorize(lambda label, kind=kind: kind.get(int(label), void))(video.labels)
+        made = np.array([void, *(names.index(name) for name, _ in video.tubes)])[paint]
+        np.add.at(matrix, (true.ravel(), made.ravel()), 1)
+        things = [k for k, name in enumerate(names) if name not in STUFF]
+        left, right = np.isin(true, things), np.isin(made, things)
+        sizes = {label: int((left & (video.labels == label)).sum()) for label in np.unique(video.labels[left])}
+        claimed = {tube: int((right & (paint == tube)).sum()) for tube in np.unique(paint[right])}
+        tracks += len(sizes)
+        for label, size in sizes.items():
+            for tube, area in claimed.items():
+                tpa = int(((video.labels == label) & (paint == tube) & left & right).sum())
+                gain += tpa * tpa / (size + area - tpa) / size
+    matrix[void] = 0
+    diagonal = matrix.diagonal()
+    union = matrix.sum(axis=0) + matrix.sum(axis=1) - diagonal
+    some = union > 0
+    sq = float((diagonal[some] / union[some]).mean()) if some.any() else math.nan
+    return (gain / tracks if tracks else math.nan), sq

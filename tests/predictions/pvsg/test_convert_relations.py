@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bench_datasets.faults import BenchError
 from bench_datasets.predictions import read_predictions
 
 SCRIPT = Path(__file__).resolve().parents[3] / "scripts/convert_pvsg_relations.py"
@@ -142,3 +143,110 @@ def test_what_cannot_be_converted_is_told_before_anything_is_written(tmp_path: P
 def test_options(tmp_path: Path) -> None:
     assert "--names: expected" in run(tmp_path, {"v": []}, "--names", "x=y").stderr
     assert run(tmp_path, {"v": []}, "--vocabulary", str(tmp_path / "absent")).returncode == 1
+
+
+INDEXED = [
+    {"subject_index": 0, "object_index": 1, "relation": 1, "relation_span": np.array([1.0, 1.0, 0.0, 1.0])},
+    {"subject_index": 1, "object_index": 0, "relation": 0, "relation_span": np.array([0.0, 0.0, 0.0, 1.0])},
+]
+"""What the research code's `generate_results` returns: no scores, and places in the list of tubes."""
+
+
+def put_json(path: Path, content: Any) -> str:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(content if isinstance(content, str) else json.dumps(content))
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("keys", "options"),
+    [
+        ({"v": {"0": 4, "1": 9}}, ()),
+        ({"v": [4, 9]}, ()),
+        ([4, 9], ("--video", "v")),
+        ({0: 4, 1: 9}, ("--video", "v")),
+        ({"v": {0: np.int64(4), 1: np.int64(9)}}, ()),
+    ],
+)
+def test_indexed_relations_without_scores_become_ranked_tracks(tmp_path: Path, keys: Any, options: Any) -> None:
+    vocabulary = put_json(tmp_path / "pvsg.json", {"relations": ["beside", "on"]})
+    by_name = isinstance(keys, dict) and all(isinstance(key, str) for key in keys)
+    if isinstance(keys, list) or (by_name and not isinstance(keys["v"], dict)) or "0" in keys.get("v", {}):
+        mapping = put_json(tmp_path / "idx2key.json", keys)
+    else:  # what JSON cannot hold: keys that are numbers, NumPy's numbers
+        mapping = str(tmp_path / "idx2key.pickle")
+        Path(mapping).write_bytes(pickle.dumps(keys))
+    content = INDEXED if options else {"v": INDEXED}
+    ran = run(tmp_path, content, "--vocabulary", vocabulary, "--idx2key", mapping, *options)
+    told = "1 videos, 2 relations\n1 videos without scores: their relations are ranked by their order\n"
+    assert (ran.returncode, ran.stdout) == (0, told), ran.stderr
+    assert written(tmp_path)["relations"] == [
+        {"subject_id": 4, "object_id": 9, "predicate": "on", "score": 2, "spans": [[0, 1], [3, 3]]},
+        {"subject_id": 9, "object_id": 4, "predicate": "beside", "score": 1, "spans": [[3, 3]]},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("content", "options", "told"),
+    [
+        (INDEXED, (), "subject_index is a place in a list of tubes, from 0, and no track id"),
+        (
+            [item | {"score": 0.9} for item in INDEXED],
+            ("--names", "subject=subject_index,object=object_index"),
+            "subject_index is a place in a list of tubes",
+        ),
+        ([RELATION, {k: v for k, v in RELATION.items() if k != "score"}], (), "relation 1: expected score"),
+        ([{k: v for k, v in RELATION.items() if k != "score"}], ("--names", "score=p"), "expected score as p"),
+    ],
+)
+def test_indices_and_half_scored_lists_are_refused(tmp_path: Path, content: Any, options: Any, told: str) -> None:
+    vocabulary = put_json(tmp_path / "pvsg.json", {"relations": ["beside", "on"]})
+    ran = run(tmp_path, {"v": content}, "--vocabulary", vocabulary, *options)
+    assert ran.returncode == 1
+    assert told in ran.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_index_that_the_mapping_lacks_is_refused(tmp_path: Path) -> None:
+    mapping = put_json(tmp_path / "idx2key.json", {"v": [4]})
+    ran = run(tmp_path, {"v": INDEXED}, "--idx2key", mapping)
+    assert "v, relation 0: expected an index that --idx2key has (1 of them), found 1" in ran.stderr
+    ran = run(tmp_path, {"w": INDEXED}, "--idx2key", mapping)
+    assert "w: expected {index: track id} or [track id, ...] in --idx2key, found none" in ran.stderr
+
+
+def test_track_that_masks_txt_lacks_is_refused(tmp_path: Path) -> None:
+    put_json(tmp_path / "out/v/quantitive/masks.txt", "1 3 0 2 3 15\n1 9 0 2 3 15\n")
+    assert run(tmp_path, {"v": [RELATION]}).returncode == 0
+    ran = run(tmp_path, {"v": [RELATION | {"subject_id": 0}]})
+    assert ran.returncode == 1
+    assert "v, relation 0: subject_id 0: expected a track of" in ran.stderr
+    assert "places in a list (see --idx2key)" in ran.stderr
+
+
+def test_ranked_relations_keep_their_order_when_read(tmp_path: Path) -> None:
+    put_json(tmp_path / "out/v/tubes.json", [])
+    unscored = [
+        {k: v for k, v in RELATION.items() if k != "score"} | {"predicate": name} for name in ("on", "in", "at")
+    ]
+    assert run(tmp_path, {"v": unscored}).returncode == 0
+    (row,) = read_predictions("pvsg", tmp_path / "out")
+    assert [(item["predicate"], item["score"]) for item in row["pred_triplets"]] == [("on", 3), ("in", 2), ("at", 1)]
+
+
+@pytest.mark.parametrize(
+    ("names", "told"),
+    [
+        (["query_feats.pickle"], "found only query_feats.pickle (the tubes' features); no prediction"),
+        (["query_feats.pickle", "relations.pickle"], "relations.pickle (the ground truth matched to the tubes)"),
+        (["query_feats.pickle", "results.pkl"], "found results.pkl, a pickle, which is never read"),
+    ],
+)
+def test_pickles_in_the_place_of_relations_are_named(tmp_path: Path, names: list[str], told: str) -> None:
+    put_json(tmp_path / "v/quantitive/masks.txt", "1 3 0 2 3 15\n")
+    for name in names:
+        put_json(tmp_path / "v" / name, "x")
+    with pytest.raises(BenchError) as error:
+        read_predictions("pvsg", tmp_path)
+    assert told in str(error.value)
+    assert "scripts/convert_pvsg_relations.py" in str(error.value)
