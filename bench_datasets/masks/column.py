@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from bench_datasets.masks import arrow
 from bench_datasets.masks.decoded import Decoded
 from bench_datasets.masks.engine import get_engine
-from bench_datasets.masks.status import MAX_PIXELS, WORDS, MaskError, Status
+from bench_datasets.masks.status import MAX_COUNTS, MAX_PIXELS, WORDS, MaskError, Status
 from bench_datasets.masks.varint import Runs, encode_counts
 
 MASK_TYPE = pa.struct([("size", pa.list_(pa.int32())), ("counts", pa.string())])
@@ -169,12 +169,14 @@ class MaskColumn:
         if self._ordinary:
             return self.pixels
         sized = (self.heights > 0) & (self.widths > 0)
-        return np.where(sized & ~self._large() & self.present & self.counted, self.pixels, 0)
+        sound = sized & ~self._large() & ~self._long() & self.present & self.counted
+        return np.where(sound, self.pixels, 0)
 
     def blame(self, status: NDArray[np.int8]) -> None:
         """Put into `status` `(n,)` what can be told from the shape alone."""
         if self._ordinary:
             return
+        status[self._long()] = Status.LONG_COUNTS
         status[self._large()] = Status.TOO_LARGE
         status[~self.counted] = Status.NULL_COUNTS
         status[(self.heights <= 0) | (self.widths <= 0)] = Status.BAD_SIZE
@@ -186,12 +188,16 @@ class MaskColumn:
         h, w = self.heights, self.widths
         if not len(self) or h.min() <= 0 or w.min() <= 0 or not (self.present.all() and self.counted.all()):
             return False
-        return int(h.max()) * int(w.max()) <= MAX_PIXELS
+        return int(h.max()) * int(w.max()) <= MAX_PIXELS and not self._long().any()
 
     def _large(self) -> NDArray[np.bool_]:
         """Whether there are more than `MAX_PIXELS`, told without the product wrapping around."""
         height, width = np.minimum(self.heights, MAX_PIXELS), np.minimum(self.widths, MAX_PIXELS)
         return (height > 0) & (width > 0) & (height * width > MAX_PIXELS)
+
+    def _long(self) -> NDArray[np.bool_]:
+        """Whether the counts hold more than `MAX_COUNTS` characters."""
+        return np.diff(self.offsets) > MAX_COUNTS
 
     def problems(self) -> dict[int, str]:
         """What is wrong, by position; empty if every mask is sound.

@@ -10,16 +10,17 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pycocotools import mask as coco
 
+from bench_datasets.faults import shorten
 from bench_datasets.masks.column import MASK_TYPE, MaskColumn
 from bench_datasets.masks.dense import as_array, dense_runs, one_mask
-from bench_datasets.masks.status import MAX_PIXELS, MaskError
+from bench_datasets.masks.status import MAX_COUNTS, MAX_PIXELS, MaskError
 from bench_datasets.masks.varint import Runs, encode_counts
-
-MAX_RUNS = 2**26
-"""Most runs an uncompressed mask may have."""
 
 MAX_BORDER = 2**24
 """Most points along the borders of one mask's polygons; bounds the time and memory that drawing them takes."""
+
+MAX_BORDERS = 2**28
+"""Most points along the borders of all polygons that are parsed together, such as those of one row."""
 
 
 def parse_masks(
@@ -51,10 +52,11 @@ def parse_masks(
     """
     wrong: dict[int, str] = {}
     rows: list[tuple[int, int, bytes]] = []
+    left = [float(MAX_BORDERS)]
     for i, value in enumerate(values):
         try:
             if isinstance(value, (list, tuple)):
-                drawn, dropped = _read_polygons(value, height, width)
+                drawn, dropped = _read_polygons(value, height, width, left)
                 rows.append(drawn)
                 if dropped and noted is not None:
                     noted[i] = dropped
@@ -75,8 +77,9 @@ def parse_masks(
         return column.to_arrow(), wrong
     bad = np.zeros(len(rows), np.bool_)
     bad[list(wrong)] = True
-    masks = column.to_arrow().to_pylist()
-    return pa.array([None if b else m for b, m in zip(bad, masks, strict=True)], MASK_TYPE), dict(sorted(wrong.items()))
+    masks = column.to_arrow()
+    parts = [masks.field(field.name) for field in MASK_TYPE]
+    return pa.StructArray.from_arrays(parts, fields=list(MASK_TYPE), mask=pa.array(bad)), dict(sorted(wrong.items()))
 
 
 def parse_mask(value: object, *, height: int | None = None, width: int | None = None) -> dict[str, Any]:
@@ -106,7 +109,7 @@ def _read(value: object) -> tuple[int, int, bytes]:
 
 def _read_rle(value: Mapping[Any, Any]) -> tuple[int, int, bytes]:
     if "counts" not in value:
-        raise MaskError(f"expected an RLE with size and counts, found keys {sorted(map(str, value))[:6]}")
+        raise MaskError(f"expected an RLE with size and counts, found keys {shorten(sorted(map(str, value)))}")
     height, width = _read_size(value.get("size"))
     counts = value["counts"]
     if isinstance(counts, str):
@@ -135,9 +138,11 @@ def _read_size(size: object) -> tuple[int, int]:
         raise MaskError(f"size must be two positive integers [height, width], found {_show(size)}")
     height, width = int(items[0]), int(items[1])
     if height <= 0 or width <= 0:
-        raise MaskError(f"size must be two positive integers [height, width], found {_text([height, width])}")
+        raise MaskError(f"size must be two positive integers [height, width], found {shorten([height, width])}")
     if height * width > MAX_PIXELS:
-        raise MaskError(f"size is too large: height x width must be below 2^31 pixels, found {_text([height, width])}")
+        raise MaskError(
+            f"size is too large: height x width must be below 2^31 pixels, found {shorten([height, width])}"
+        )
     return height, width
 
 
@@ -145,14 +150,14 @@ def _read_runs(counts: Sequence[Any], height: int, width: int) -> NDArray[np.int
     """An uncompressed list of runs, whose sum is checked here: a sum that wraps around must not pass."""
     if not counts:
         raise MaskError("counts are empty")
-    if len(counts) > MAX_RUNS:
-        raise MaskError(f"counts hold {len(counts)} runs; at most {MAX_RUNS} are read")
+    if len(counts) > MAX_COUNTS:
+        raise MaskError(f"counts hold {len(counts)} runs; at most {MAX_COUNTS} are read")
     total = 0
     for run in counts:
         if not _is_int(run):
             raise MaskError(f"counts hold {_show(run)}, expected integers")
         if run < 0:
-            raise MaskError(f"counts hold a negative run ({_text(run)})")
+            raise MaskError(f"counts hold a negative run ({shorten(run)})")
         total += int(run)
     if total != height * width:
         raise MaskError(f"the runs do not sum to height x width ({height} x {width} = {height * width})")
@@ -160,9 +165,15 @@ def _read_runs(counts: Sequence[Any], height: int, width: int) -> NDArray[np.int
 
 
 def _read_polygons(
-    value: Sequence[Any], height: int | None, width: int | None
+    value: Sequence[Any], height: int | None, width: int | None, left: list[float]
 ) -> tuple[tuple[int, int, bytes], str | None]:
     """Polygons through pycocotools, once every number is known to be finite and near the image.
+
+    Args:
+        value: the polygons.
+        height: pixels.
+        width: pixels.
+        left: how many points may still be drawn along borders; brought up to date.
 
     Returns:
         Height, width and compressed counts, and which polygons were left out (those of fewer than three points).
@@ -173,6 +184,8 @@ def _read_polygons(
             " bench_datasets.masks.encode_dense(array) in its place, or wrap the model's function in"
             " bench_datasets.predictor before `map`"
         )
+    if value and isinstance(value[0], Mapping):
+        raise MaskError(f"expected one mask, found a list of {len(value)}; give the RLE {{size, counts}} itself")
     if height is None or width is None:
         raise MaskError("polygons need the image's height and width, and the row has none")
     height, width = _read_size([height, width])
@@ -203,6 +216,11 @@ def _read_polygons(
     steps = sum(_border(np.array(polygon)) for polygon in polygons)
     if steps > MAX_BORDER:
         raise MaskError(f"the polygons' borders are too long: {steps:,.0f} steps, at most {MAX_BORDER:,} are drawn")
+    left[0] -= steps
+    if left[0] < 0:
+        raise MaskError(
+            f"the borders of the row's polygons are too long: at most {MAX_BORDERS:,} steps are drawn; write RLE"
+        )
     merged = coco.merge(coco.frPyObjects(polygons, height, width))
     shown = ", ".join(f"polygon {place} has {n} point{'' if n == 1 else 's'}" for place, n in short[:3])
     more = f" and {len(short) - 3} more" if len(short) > 3 else ""
@@ -239,12 +257,4 @@ def _is_int(value: object) -> bool:
 
 
 def _show(value: object) -> str:
-    return f"{type(value).__name__} {_text(value)}"
-
-
-def _text(value: object) -> str:
-    try:
-        text = repr(value)
-    except (ValueError, RecursionError):  # integers of thousands of digits, lists within lists within lists
-        return "(too long to show)"
-    return text if len(text) <= 60 else text[:57] + "..."
+    return "null" if value is None else f"{type(value).__name__} {shorten(value)}"

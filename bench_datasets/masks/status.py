@@ -9,6 +9,9 @@ from bench_datasets.faults import BenchError
 MAX_PIXELS = 2**31 - 1
 """Largest height x width of a mask; run ends then fit int32."""
 
+MAX_COUNTS = 2**24
+"""Most characters of a mask's compressed counts, and so most runs; bounds the memory that one mask takes."""
+
 MAX_VARINT = 7
 """Most characters that one run may take: 35 bits, more than any run below `MAX_PIXELS` needs."""
 
@@ -27,6 +30,7 @@ class Status(IntEnum):
     LONG_VARINT = 8
     NEGATIVE_RUN = 9
     BAD_SUM = 10
+    LONG_COUNTS = 11
 
 
 WORDS: dict[Status, str] = {
@@ -41,6 +45,7 @@ WORDS: dict[Status, str] = {
     Status.LONG_VARINT: "counts hold a run of more than 7 characters",
     Status.NEGATIVE_RUN: "counts hold a negative run",
     Status.BAD_SUM: "the runs do not sum to height x width",
+    Status.LONG_COUNTS: f"counts are too long: at most {MAX_COUNTS:,} characters are read",
 }
 
 

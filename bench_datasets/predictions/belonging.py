@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from bench_datasets.faults import BenchError, FaultError
+from bench_datasets.predictions.fields import show_fields
 
 FIELDS = {
     "pbench": "key or id, and masks",
@@ -31,9 +32,10 @@ def refuse_other_benchmark(names: Iterable[str], place: str, wanted: str = "pben
         BenchError: these are rows of the truth.
     """
     fields = set(names)
+    refuse_annotations(fields, place)
     found = _strong(fields) or (None if fields & _OWN[wanted] else _weak(fields))
     if found is not None and found != wanted:
-        shown = ", ".join(sorted(map(ascii, fields))[:8]).replace("'", "")
+        shown = show_fields(fields)
         raise wrong_benchmark(place, wanted, found, f"fields ({shown})")
     truth = _truth(fields, wanted)
     if truth:
@@ -41,6 +43,19 @@ def refuse_other_benchmark(names: Iterable[str], place: str, wanted: str = "pben
         if wanted == "instancebench":
             advice = f"give a row an expression ({FIELDS[wanted]})"
         raise BenchError(f"{place}: expected predictions, found the truth's own fields ({', '.join(truth)}); {advice}")
+
+
+def refuse_annotations(names: Iterable[str], place: str) -> None:
+    """Stop at a COCO annotation file, by the names of its fields.
+
+    Raises:
+        BenchError: these are the fields of one.
+    """
+    if {"images", "annotations"} <= set(names):
+        raise BenchError(
+            f"{place}: expected predictions, found a COCO annotation file (images, annotations); give the results as a "
+            "list [{image_id, segmentation, score}, ...], which is what the key annotations holds"
+        )
 
 
 def wrong_benchmark(place: str, wanted: str, found: str, what: str) -> FaultError:

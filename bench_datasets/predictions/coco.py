@@ -1,4 +1,4 @@
-"""COCO results JSON: one flat list of `{image_id, segmentation, score, category_id?}`, grouped into rows."""
+"""COCO results JSON: flat lists (or lines) of `{image_id, segmentation, score, category_id?}`, grouped into rows."""
 
 from __future__ import annotations
 
@@ -7,24 +7,30 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from bench_datasets.faults import BenchError
 from bench_datasets.masks import MASK_TYPE, parse_masks
-from bench_datasets.predictions.belonging import refuse_other_benchmark
+from bench_datasets.predictions.belonging import refuse_annotations, refuse_other_benchmark
 from bench_datasets.predictions.fields import (
     ABSENT,
+    MAX_MASKS,
     Found,
     Name,
     level_of,
     load_text,
+    mask_faults,
     pick,
     read_name,
     read_number,
     show,
+    show_fields,
+    too_many,
 )
-from bench_datasets.predictions.jsonl import image_size
-from bench_datasets.predictions.location import Location
-from bench_datasets.predictions.rows import SCHEMA, faults_array
+from bench_datasets.predictions.jsonl import ENDINGS, image_size
+from bench_datasets.predictions.location import Location, files_in
+from bench_datasets.predictions.rows import BATCH, SCHEMA, faults_array, weight
 from bench_datasets.predictions.store import Spool
 from bench_datasets.predictions.text import records
 
@@ -58,36 +64,60 @@ def read(location: Location) -> Iterator[pa.RecordBatch]:
 
     A row without any mask cannot be written in this format: such rows are missing from what is read.
 
+    Args:
+        location: a results file (a list, or an object per line), or a folder of such files, which are read as one.
+
     Raises:
         BenchError: the file is no JSON list of objects, or an object names no row.
     """
-    if location.kind == "directory":
-        raise BenchError(f"{location.shown}: expected one COCO results file, found a folder")
     rows: dict[Name, int] = {}
+    counts: list[int] = []
     with Spool(_FLAT) as spool:
         pending: list[_Item] = []
-        for line, record in records(location):
-            pending.append(_item(record, rows, f"{location.shown}:{line}", level_of(location.name)))
-            if len(pending) >= _MASKS or pending[-1].size[0] is not None:
+        held = 0
+        for file, line, record in results(location):
+            item = _item(record, rows, f"{file.shown}:{line}", level_of(file.name))
+            if item.row == len(counts):
+                counts.append(0)
+            counts[item.row] += 1
+            if counts[item.row] > MAX_MASKS:
+                continue
+            pending.append(item)
+            held += weight(item.mask)
+            if len(pending) >= _MASKS or held >= BATCH:
                 spool.write(_flat(pending))
-                pending = []
-        if pending:
-            spool.write(_flat(pending))
+                pending, held = [], 0
+        spool.write(_flat(pending))
     if not rows:
         raise BenchError(f"{location.shown}: expected at least one result, found an empty list")
-    yield from _grouped(spool.table(), list(rows))
+    yield from _grouped(spool.table(), list(rows), counts)
+
+
+def results(location: Location) -> Iterator[tuple[Location, int, dict[str, Any]]]:
+    """The objects of a results file, or of every results file of a folder: file, line and fields.
+
+    A folder may be what several processes wrote, a file each. Boxes (`<name>.bbox.json`) beside masks
+    (`<name>.segm.json`) are passed over.
+    """
+    if location.kind != "directory":
+        files = [location]
+    else:
+        files = files_in(location, ENDINGS)
+        names = {file.name for file in files}
+        boxes = {name for name in names if name.replace(".bbox.json", ".segm.json") in names - {name}}
+        files = [file for file in files if file.name not in boxes]
+    for file in files:
+        for line, record in records(file):
+            yield file, line, record
 
 
 def _item(record: dict[str, Any], rows: dict[Name, int], place: str, split: str | None) -> _Item:
-    if "annotations" in record and "images" in record:
-        raise BenchError(f"{place}: expected a COCO results list, found an annotation file; give its results as a list")
+    refuse_annotations(record, place)
     if not set(record) & {"key", *IDS}:
         refuse_other_benchmark(record, place)
     name = read_name(record, split, IDS)
     if name.empty:
-        raise BenchError(
-            f"{place}: expected image_id (the truth's id) or key, found {', '.join(sorted(map(ascii, record))[:8])}"
-        )
+        raise BenchError(f"{place}: expected image_id (the truth's id) or key, found {show_fields(record)}")
     if name.problem:
         name = Name(problem=f"{place}: {name.problem}")
     mask = load_text(pick(record, "segmentation", "mask", "mask_rle"))
@@ -100,16 +130,24 @@ def _item(record: dict[str, Any], rows: dict[Name, int], place: str, split: str 
 
 
 def _flat(items: list[_Item]) -> pa.RecordBatch:
-    """Items as a batch; only the last of them may state an image size, for its polygons."""
-    plain, last = (items, []) if items[-1].size[0] is None else (items[:-1], items[-1:])
-    masks, wrong = parse_masks([item.mask for item in plain])
-    problems = [item.missing or wrong.get(i) for i, item in enumerate(plain)]
-    dropped: list[str | None] = [None] * len(plain)
-    for item in last:
+    """Items as a batch; polygons are drawn at the image size that their own item states."""
+    places: dict[tuple[int | None, int | None], list[int]] = {}
+    for i, item in enumerate(items):
+        places.setdefault(item.size, []).append(i)
+    parts = [pa.array([], MASK_TYPE)]
+    problems = [item.missing for item in items]
+    dropped: list[str | None] = [None] * len(items)
+    for (height, width), at in places.items():
         noted: dict[int, str] = {}
-        more, wrong = parse_masks([item.mask], height=item.size[0], width=item.size[1], noted=noted)
-        dropped.append(noted.get(0))
-        masks, problems = pa.concat_arrays([masks, more]), [*problems, wrong.get(0)]
+        masks, wrong = parse_masks([items[i].mask for i in at], height=height, width=width, noted=noted)
+        parts.append(masks)
+        for i, text in wrong.items():
+            problems[at[i]] = problems[at[i]] or text
+        for i, text in noted.items():
+            dropped[at[i]] = text
+    masks = pa.concat_arrays(parts)
+    if len(places) > 1:
+        masks = masks.take(pa.array(np.argsort(np.concatenate(list(places.values())))))
     columns = [
         pa.array([item.row for item in items], pa.int64()),
         masks,
@@ -121,44 +159,78 @@ def _flat(items: list[_Item]) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, schema=_FLAT)
 
 
-def _grouped(table: pa.Table, names: list[Name]) -> Iterator[pa.RecordBatch]:
-    """The flat items by row, in batches of whole rows."""
-    row_of = table.column("row").to_numpy()
+def _grouped(table: pa.Table, names: list[Name], counts: list[int] | None = None) -> Iterator[pa.RecordBatch]:
+    """The flat items by row, in batches of whole rows: at most `_MASKS` masks or `BATCH` bytes, or one row.
+
+    Args:
+        table: n items, of every row at most `MAX_MASKS`.
+        names: of the rows.
+        counts: how many items of each row there were.
+    """
+    parts = table.to_batches()
+    starts = np.cumsum([0, *map(len, parts)])
+    row_of = np.concatenate([part.column("row").to_numpy() for part in parts])
+    sizes = np.concatenate([pc.binary_length(part.column("mask").field("counts")).fill_null(0) for part in parts])
     order = np.argsort(row_of, kind="stable")
-    ends = np.cumsum(np.bincount(row_of, minlength=len(names)))
+    counts = np.bincount(row_of, minlength=len(names)).tolist() if counts is None else counts
+    fits = np.array(counts) <= MAX_MASKS
+    order = order[fits[row_of[order]]]
+    ends = np.cumsum(np.where(fits, counts, 0))
+    held = np.cumsum([0, *sizes[order]], dtype=np.int64)
     first = begin = 0
     while first < len(names):
-        last = max(first + 1, int(np.searchsorted(ends, begin + _MASKS, side="right")))
+        last = int(np.searchsorted(ends, begin + _MASKS, side="right"))
+        last = max(first + 1, min(last, int(np.searchsorted(held[ends], held[begin] + BATCH, side="right"))))
         end = int(ends[last - 1])
-        items = table.take(pa.array(order[begin:end])).combine_chunks()
+        if held[end] - held[begin] >= 2**31:
+            name = names[first].key or names[first].id
+            raise BenchError(
+                f"{name}: expected less than 2 GiB of counts in one row, found {held[end] - held[begin]:,}"
+            )
+        items = _gathered(parts, starts, order[begin:end])
         offsets = np.concatenate([[begin], ends[first:last]]) - begin
-        yield _rows(items, names[first:last], offsets.astype(np.int32))
+        yield _rows(items, names[first:last], offsets.astype(np.int32), counts[first:last])
         first, begin = last, end
 
 
-def _rows(items: pa.Table, names: list[Name], offsets: np.ndarray[Any, np.dtype[np.int32]]) -> pa.RecordBatch:
+def _gathered(parts: list[pa.RecordBatch], starts: NDArray[np.int64], index: NDArray[np.int64]) -> pa.RecordBatch:
+    """The items at `index` of all parts, put together from each part alone: all of them together may pass 2 GiB."""
+    if not len(index):
+        return parts[0].slice(0, 0)
+    part_of = np.searchsorted(starts, index, side="right") - 1
+    by_part = np.argsort(part_of, kind="stable")
+    used, first = np.unique(part_of[by_part], return_index=True)
+    pieces = [
+        parts[part].take(pa.array(index[places] - starts[part]))
+        for part, places in zip(used.tolist(), np.split(by_part, first[1:]), strict=True)
+    ]
+    items = pa.concat_batches(pieces)
+    return items if (np.diff(part_of) >= 0).all() else items.take(pa.array(np.argsort(by_part)))
+
+
+def _rows(items: pa.RecordBatch, names: list[Name], offsets: NDArray[np.int32], counts: list[int]) -> pa.RecordBatch:
     problems, dropped, scores, bad = (
         items.column(name).to_pylist() for name in ("problem", "dropped", "score", "bad_score")
     )
     score_lists: list[list[float | None] | None] = []
     faults: list[Found] = []
-    for name, begin, end in zip(names, offsets[:-1].tolist(), offsets[1:].tolist(), strict=True):
+    for name, begin, end, count in zip(names, offsets[:-1].tolist(), offsets[1:].tolist(), counts, strict=True):
         found: Found = [("unknown_row", name.problem)] if name.problem else []
-        found += [("malformed_mask", f"mask {i}: {text}") for i, text in enumerate(problems[begin:end]) if text]
-        found += [("polygon_part_dropped", f"mask {i}: {text}") for i, text in enumerate(dropped[begin:end]) if text]
+        found += [too_many(count)] if count > end - begin else []
+        found += mask_faults((i, text) for i, text in enumerate(problems[begin:end]) if text)
+        found += mask_faults(((i, text) for i, text in enumerate(dropped[begin:end]) if text), "polygon_part_dropped")
         found += [("bad_score", f"score {i}: {text}") for i, text in enumerate(bad[begin:end]) if text]
         scored = [scores[i] is not None or bad[i] is not None for i in range(begin, end)]
         if any(scored) and not all(scored):
             found.append(("bad_score", f"scores: expected one a mask ({end - begin}), found {sum(scored)}"))
         score_lists.append(scores[begin:end] if all(scored) else None)
         faults.append(found)
-    masks = items.column("mask").combine_chunks()
     arrays = [
         pa.array([name.key for name in names], pa.string()),
         pa.array([name.id for name in names], pa.int64()),
         pa.array([name.split for name in names], pa.string()),
         pa.nulls(len(names), pa.int64()),
-        pa.ListArray.from_arrays(pa.array(offsets), masks.chunk(0) if isinstance(masks, pa.ChunkedArray) else masks),
+        pa.ListArray.from_arrays(pa.array(offsets), items.column("mask")),
         pa.array(score_lists, SCHEMA.field("pred_scores").type),
         *(pa.nulls(len(names), SCHEMA.field(name).type) for name in ("pred_centers", "pred_sizes")),
         faults_array(faults),

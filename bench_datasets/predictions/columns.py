@@ -98,8 +98,6 @@ class Columns:
         if self.levels:
             known = dict(enumerate(self.levels))
             values["level"] = [known.get(value) for value in values["level"]]
-        elif values.get("level") and not isinstance(values["level"][0], str):
-            del values["level"]
         given = values.pop("position", None)
         earlier = columns["pred_faults"].to_pylist() if "pred_faults" in columns else [None] * n
         names, positions = [], []

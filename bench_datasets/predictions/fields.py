@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from heapq import nsmallest
+from itertools import islice
 from numbers import Real
 from typing import Any, NamedTuple, SupportsInt, cast
 
 from bench_datasets.benchmarks import PBENCH_LEVELS
+from bench_datasets.faults import shorten, shorten_text
 from bench_datasets.untrusted import load_json
 
 Found = list[tuple[str, str]]
 """Faults of one row, as code and text."""
+
+MAX_MASKS = 2**14
+"""Most masks of one row that are read; bounds the time that one row takes."""
+
+MAX_NOTED = 20
+"""Most unsound masks of one row that are named one by one."""
 
 ABSENT = object()
 """What `pick` gives where a record has none of the names."""
@@ -47,16 +56,17 @@ def read_name(record: Mapping[str, Any], split: str | None = None, ids: Sequence
     """
     key = record.get("key")
     raw = next((record[name] for name in ids if record.get(name) is not None), None)
-    stated = record.get("split") if record.get("split") is not None else _level(record.get("level"))
+    field = "split" if record.get("split") is not None else "level"
+    stated = record.get("split") if field == "split" else _level(record.get("level"))
     if key is not None and not (isinstance(key, str) and key and is_text(key)):
         return Name(problem=f"key: expected text such as 'level_0/7', found {show(key)}")
     if stated is not None and not (isinstance(stated, str) and is_text(stated)):
-        return Name(problem=f"split: expected text such as 'level_0', found {show(stated)}")
+        return Name(problem=f"{field}: expected text such as 'level_0', found {show(stated)}")
     number = None if raw is None else read_id(raw)
     if raw is not None and number is None and key is None:
         return Name(problem=f"id: expected an integer, or text of digits, found {show(raw)}")
     if split is not None and stated is not None and stated != split:
-        return Name(problem=f"split: the row says {stated!r}, but the file's name says {split!r}")
+        return Name(problem=f"{field}: the row says {shorten(stated)}, but the file's name says {split!r}")
     return Name(key, number, stated if stated is not None else split)
 
 
@@ -180,5 +190,41 @@ def is_text(value: str) -> bool:
 
 def show(value: object) -> str:
     """A value for a message, of bounded length."""
-    text = "null" if value is None else f"{type(value).__name__} {repr(value)[:60]}"
-    return text if is_text(text) else ascii(text)
+    return "null" if value is None else f"{type(value).__name__} {shorten(value)}"
+
+
+def show_fields(names: Iterable[str]) -> str:
+    """The names of a record's fields for a message: the first eight in alphabetical order, each shortened.
+
+    Example:
+        >>> show_fields(["masks", "id"]), show_fields([])
+        ('id, masks', 'nothing')
+    """
+    return ", ".join(shorten_text(str(name)) for name in nsmallest(8, names)) or "nothing"
+
+
+def mask_faults(wrong: Iterable[tuple[int, str]], code: str = "malformed_mask") -> Found:
+    """What is wrong with masks of one row, as faults: the first `MAX_NOTED` one by one, the others as a number.
+
+    Args:
+        wrong: place in the row and what is wrong, for each.
+        code: of the faults.
+
+    Example:
+        >>> mask_faults([(0, "the mask is null")])
+        [('malformed_mask', 'mask 0: the mask is null')]
+        >>> mask_faults((i, "the mask is null") for i in range(1000))[-1]
+        ('malformed_mask', 'and 980 more masks of this row')
+    """
+    items = iter(wrong)
+    faults = [(code, f"mask {i}: {text}") for i, text in islice(items, MAX_NOTED)]
+    more = sum(1 for _ in items)
+    if more:
+        faults.append((code, f"and {more:,} more masks of this row"))
+    return faults
+
+
+def too_many(count: int) -> tuple[str, str]:
+    """The fault of a row with more than `MAX_MASKS` masks, none of which is read."""
+    text = f"masks: expected at most {MAX_MASKS:,} masks in one row, found {count:,}; none of them is read"
+    return "malformed_mask", text

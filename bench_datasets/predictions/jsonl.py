@@ -1,17 +1,20 @@
-"""JSON Lines (or one JSON array) of `{id | key, split?, masks, scores?}`, in one file or a file a level."""
+"""JSON Lines (or one JSON array, or `{id: masks}`) of `{id | key, split?, masks, scores?}`, or a file per level."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import pyarrow as pa
 
+from bench_datasets.benchmarks import PBENCH_LEVELS
 from bench_datasets.faults import BenchError
 from bench_datasets.predictions import falcon
 from bench_datasets.predictions.belonging import refuse_other_benchmark
 from bench_datasets.predictions.fields import (
     ABSENT,
+    MAX_MASKS,
     Name,
     as_list,
     level_of,
@@ -22,12 +25,17 @@ from bench_datasets.predictions.fields import (
     read_pairs,
     read_scores,
     show,
+    show_fields,
+    too_many,
 )
-from bench_datasets.predictions.location import Location
+from bench_datasets.predictions.location import Location, files_in
 from bench_datasets.predictions.rows import Row, batches
 from bench_datasets.predictions.text import records
 
 ENDINGS = (".jsonl", ".jsonl.gz", ".ndjson", ".json", ".json.gz")
+
+_KEY = re.compile(rf"-?[0-9]{{1,19}}|({'|'.join(PBENCH_LEVELS)})/.+")
+"""A name in an object that is an id or a key."""
 
 
 class Naming:
@@ -86,9 +94,7 @@ def read_falcon(location: Location) -> Iterator[pa.RecordBatch]:
 
 
 def _rows(location: Location, only_falcon: bool) -> Iterator[Row]:
-    files = location.files(*ENDINGS) if location.kind == "directory" else [location]
-    if not files:
-        raise BenchError(f"{location.shown}: expected files that end in {', '.join(ENDINGS)}, found none in the folder")
+    files = files_in(location, ENDINGS) if location.kind == "directory" else [location]
     empty = True
     for file in files:
         naming = Naming(file.shown, level_of(file.name))
@@ -96,11 +102,27 @@ def _rows(location: Location, only_falcon: bool) -> Iterator[Row]:
             empty = False
             place = f"{file.shown}:{line}"
             if only_falcon and not falcon.is_falcon(record):
-                found = ", ".join(sorted(map(ascii, record))[:8])
+                found = show_fields(record)
                 raise BenchError(f"{place}: expected a line with instances, found the fields {found}")
-            yield to_row(record, naming, place)
+            for entry in entries(record):
+                yield to_row(entry, naming, place)
     if empty:
         raise BenchError(f"{location.shown}: expected at least one prediction, found an empty file; write a line a row")
+
+
+def entries(record: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """The record itself, or the rows of an object whose names are ids or keys: `{id: masks}`, `{id: {"masks": ...}}`.
+
+    Example:
+        >>> list(entries({"7": [], "level_0/8": {"masks": [], "scores": []}}))
+        [{'masks': [], 'id': '7'}, {'masks': [], 'scores': [], 'key': 'level_0/8'}]
+    """
+    if not record or not all(map(_KEY.fullmatch, record)):
+        yield record
+        return
+    for name, value in record.items():
+        fields = value if isinstance(value, dict) and "counts" not in value else {"masks": value}
+        yield {**fields, "key" if "/" in name else "id": name}
 
 
 def from_rows(rows: Iterable[Mapping[str, Any]], shown: str, name: str) -> Iterator[pa.RecordBatch]:
@@ -148,9 +170,12 @@ def fill(row: Row, record: Mapping[str, Any]) -> None:
     given = load_text(pick(record, "pred_masks", "masks"))
     masks = as_list(given)
     if masks is None:
-        found = f"none among the fields {sorted(record)[:8]}" if given is ABSENT else show(given)
+        found = f"none among the fields {show_fields(record)}" if given is ABSENT else show(given)
         advice = "; put a single mask into a list" if isinstance(given, dict) else ""
         row.faults.append(("malformed_mask", f"masks: expected a list of masks, found {found}{advice}"))
+        return
+    if len(masks) > MAX_MASKS:
+        row.faults.append(too_many(len(masks)))
         return
     row.masks = masks = [load_text(mask) for mask in masks]
     if any(isinstance(mask, list) for mask in masks):

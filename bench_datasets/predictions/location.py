@@ -128,6 +128,25 @@ def _local(folder: str, above: str = "", depth: int = DEPTH) -> Iterator[tuple[s
                 yield from _local(entry.path, f"{above}{entry.name}/", depth - 1)
 
 
+def files_in(location: Location, endings: tuple[str, ...]) -> list[Location]:
+    """The files directly in a folder that have one of these endings, in natural order.
+
+    Raises:
+        BenchError: there is none; the message names one that lies deeper.
+    """
+    found = location.files(*endings)
+    if found:
+        return found
+    expected = f"{location.shown}: expected files that end in {', '.join(endings)}"
+    deeper = [name for name, item, folder in location.inside() if not folder and item.name.lower().endswith(endings)]
+    if deeper:
+        raise BenchError(
+            f"{expected} directly in the folder, found them only in folders inside it ({deeper[0]}); give one of these "
+            "folders, or put the files side by side"
+        )
+    raise BenchError(f"{expected}, found none in the folder")
+
+
 def locate(path: str | os.PathLike[str]) -> Location:
     """The location of a path or fsspec URL.
 

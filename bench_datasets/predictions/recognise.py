@@ -6,6 +6,7 @@ import re
 
 from bench_datasets.faults import BenchError
 from bench_datasets.predictions.belonging import refuse_other_benchmark, wrong_benchmark
+from bench_datasets.predictions.jsonl import ENDINGS
 from bench_datasets.predictions.location import Location
 from bench_datasets.predictions.png import OTHER_IMAGES
 from bench_datasets.predictions.text import first_record, open_text
@@ -84,6 +85,8 @@ def _folder(location: Location, benchmark: str) -> str:
     _refuse_truth(location, inside)
     if found == ["jsonl"]:
         _refuse_mixture(location, benchmark)
+        if benchmark == "pbench" and any(map(_is_coco, map(_fields, location.files(*ENDINGS)[:_LOOKED_AT]))):
+            return "coco"
     if len(found) == 1:
         return found[0]
     if found:
@@ -143,7 +146,7 @@ def _refuse_mixture(location: Location, benchmark: str) -> None:
         BenchError: it does; the message names the file that fits.
     """
     fits, others = [], []
-    for file in location.files(*_KINDS["jsonl"])[:_LOOKED_AT]:
+    for file in location.files(*ENDINGS)[:_LOOKED_AT]:
         fields = _fields(file)
         try:
             refuse_other_benchmark(fields, file.shown, benchmark)
@@ -201,9 +204,14 @@ def _text(location: Location, benchmark: str) -> str:
         if not ("segmentation" in record and benchmark == "instancebench"):
             refuse_other_benchmark(record, location.shown, benchmark)
         return "jsonl"
-    if start[:1] == b"[" and ("segmentation" in record or {"image_id", "bbox"} <= set(record)):
+    if _is_coco(set(record)):
         return "coco"
     return "falcon" if "instances" in record and "masks" not in record else "jsonl"
+
+
+def _is_coco(fields: set[str]) -> bool:
+    """Whether these are the fields of a COCO result."""
+    return "segmentation" in fields or {"image_id", "bbox"} <= fields
 
 
 def _png(benchmark: str) -> str:

@@ -10,7 +10,7 @@ import pyarrow as pa
 from datasets import Features, List, Value
 
 from bench_datasets.masks import MASK_FEATURE, MASK_TYPE, parse_masks
-from bench_datasets.predictions.fields import Found
+from bench_datasets.predictions.fields import Found, mask_faults
 
 FEATURES = Features(
     {
@@ -38,6 +38,9 @@ SCHEMA: pa.Schema = FEATURES.arrow_schema
 FAULTS_TYPE: pa.DataType = SCHEMA.field("pred_faults").type
 PAIRS_TYPE: pa.DataType = SCHEMA.field("pred_centers").type
 
+BATCH = 1 << 26
+"""Bytes of counts after which a batch is full; with one more record it stays below the 2 GiB that Arrow can hold."""
+
 _ROWS, _MASKS = 1024, 4096
 
 
@@ -57,21 +60,30 @@ class Row:
     sizes: list[list[float] | None] | None = None
     faults: Found = field(default_factory=list)
     broken: dict[int, str] = field(default_factory=dict)
-    """What is wrong with masks that could not be read, by position; each becomes a fault `unreadable_mask`."""
+    """What is wrong with masks that could not be read, by position; each becomes a fault."""
+    broken_code: str = "unreadable_mask"
+    """Code of these faults."""
 
 
 def batches(rows: Iterable[Row]) -> Iterator[pa.RecordBatch]:
     """Validate the rows' masks and put them into record batches of bounded size."""
     pending: list[Row] = []
-    masks = 0
+    masks = held = 0
     for row in rows:
         pending.append(row)
         masks += len(row.masks)
-        if len(pending) >= _ROWS or masks >= _MASKS:
+        held += sum(map(weight, row.masks))
+        if len(pending) >= _ROWS or masks >= _MASKS or held >= BATCH:
             yield to_batch(pending)
-            pending, masks = [], 0
+            pending, masks, held = [], 0, 0
     if pending:
         yield to_batch(pending)
+
+
+def weight(mask: object) -> int:
+    """About how many bytes an untrusted mask's counts take."""
+    counts = mask.get("counts") if isinstance(mask, dict) else mask
+    return len(counts) if isinstance(counts, (str, bytes, list)) else 0
 
 
 def to_batch(rows: list[Row]) -> pa.RecordBatch:
@@ -128,13 +140,12 @@ def _note(rows: list[Row], wrong: dict[int, str], noted: dict[int, str]) -> None
         return
     first = 0
     for row in rows:
-        for i in range(len(row.masks)):
-            if i in row.broken:
-                row.faults.append(("unreadable_mask", f"mask {i}: {row.broken[i]}"))
-            elif first + i in wrong:
-                row.faults.append(("malformed_mask", f"mask {i}: {wrong[first + i]}"))
-            elif first + i in noted:
-                row.faults.append(("polygon_part_dropped", f"mask {i}: {noted[first + i]}"))
+        places = range(len(row.masks))
+        broken = sorted(row.broken.items())
+        row.faults += mask_faults(broken, row.broken_code)
+        own = [i for i in places if i not in row.broken]
+        row.faults += mask_faults((i, wrong[first + i]) for i in own if first + i in wrong)
+        row.faults += mask_faults(((i, noted[first + i]) for i in own if first + i in noted), "polygon_part_dropped")
         first += len(row.masks)
 
 

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from datasets import Dataset, IterableDataset
 
 from bench_datasets.faults import BenchError
-from bench_datasets.predictions.location import Location
+from bench_datasets.predictions.location import Location, files_in
 from bench_datasets.predictions.values import given_rows
 
 ENDINGS = (".parquet", ".arrow", ".feather")
@@ -57,11 +57,7 @@ class Tables:
         Raises:
             BenchError: the file is broken or cut short, or has no such columns.
         """
-        files = location.files(*ENDINGS) if location.kind == "directory" else [location]
-        if not files:
-            raise BenchError(
-                f"{location.shown}: expected files that end in {', '.join(ENDINGS)}, found none in the folder"
-            )
+        files = files_in(location, ENDINGS) if location.kind == "directory" else [location]
         for file in files:
             yield from self._convert(self._file(file), file.shown, file.name)
 

@@ -11,12 +11,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import IO, Any, NamedTuple, NoReturn, cast
 
-from bench_datasets.faults import BenchError
+from bench_datasets.faults import BenchError, shorten
 from bench_datasets.predictions.location import Location
-from bench_datasets.untrusted import JSON, load_json
+from bench_datasets.untrusted import JSON, RepeatedNameError, load_json
 
 MAX_RECORD = 1 << 28
 """Longest line, or element of an array, that is read: 256 MiB."""
+
+MAX_WEIGHT = 1 << 30
+"""Most memory, in bytes, that the values of one JSON record may take once they are parsed: about 1 GiB."""
+
+FREE, RATIO = 1 << 25, 256
+"""A gzip file may unpack to 32 MiB, and to 256 times its own size beyond that."""
 
 _CHUNK = 1 << 20
 _GZIP = b"\x1f\x8b"
@@ -35,6 +41,8 @@ class _Whole(io.RawIOBase):
     def __init__(self, file: IO[bytes]) -> None:
         super().__init__()
         self._file = file
+        self.count = 0
+        """Bytes that were read so far."""
 
     def readable(self) -> bool:
         return True
@@ -45,7 +53,33 @@ class _Whole(io.RawIOBase):
         while done < len(buffer) and (piece := self._file.read(len(buffer) - done)):
             buffer[done : done + len(piece)] = piece
             done += len(piece)
+        self.count += done
         return done
+
+
+class _Unpacked(io.RawIOBase):
+    """The content of a gzip file, refused where it is far larger than what was read of the file."""
+
+    def __init__(self, packed: IO[bytes], source: _Whole, shown: str) -> None:
+        super().__init__()
+        self._stream, self._source, self._shown = gzip.GzipFile(fileobj=packed), source, shown
+        self._done = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill some of the buffer."""
+        piece = self._stream.read1(len(buffer))
+        buffer[: len(piece)] = piece
+        self._done += len(piece)
+        if self._done > FREE + RATIO * self._source.count:
+            packed = self._source.count
+            raise BenchError(
+                f"{self._shown}: expected a gzip file that unpacks to at most {RATIO} times its size, found more than "
+                f"{self._done:,} bytes in {packed:,}; unpack it yourself if you trust it"
+            )
+        return len(piece)
 
 
 @contextmanager
@@ -56,9 +90,10 @@ def open_text(location: Location) -> Iterator[IO[bytes]]:
         BenchError: the file is UTF-16 or UTF-32, or its gzip stream is broken.
     """
     with location.open() as raw:
-        plain = io.BufferedReader(_Whole(raw), _CHUNK)
+        source = _Whole(raw)
+        plain = io.BufferedReader(source, _CHUNK)
         packed = plain.peek(2)[:2] == _GZIP
-        stream = gzip.GzipFile(fileobj=plain) if packed else plain
+        stream = io.BufferedReader(_Unpacked(plain, source, location.shown), _CHUNK) if packed else plain
         try:
             start = stream.peek(3)[:3]
             if start[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
@@ -79,13 +114,14 @@ def records(location: Location) -> Iterator[Record]:
         BenchError: something is not JSON, or no object, or not UTF-8; the message names file, line and column.
     """
     with open_text(location) as stream:
-        number, line = 0, b""
-        while not line.strip():
-            number, line = number + 1, stream.readline(MAX_RECORD)
-            if not line:
-                return
-        if line.lstrip().startswith(b"["):
-            yield from _array(location.shown, stream, line, number)
+        number, first = _skip_blanks(stream)
+        if first == b"[":
+            yield from _array(location.shown, stream, number)
+            return
+        line = stream.readline(MAX_RECORD)
+        indented = _indented(line, stream, f"{location.shown}:{number}")
+        if indented is not None:
+            yield Record(number, indented)
             return
         while line:
             if len(line) >= MAX_RECORD:
@@ -94,6 +130,50 @@ def records(location: Location) -> Iterator[Record]:
             if line.strip():
                 yield Record(number, _object(location.shown, number, line))
             number, line = number + 1, stream.readline(MAX_RECORD)
+
+
+def _indented(line: bytes, stream: IO[bytes], place: str) -> dict[str, Any] | None:
+    """The one object of a file that is written on several lines, of which `line` is the first; else None.
+
+    The stream is only read on where the line ends within an object.
+    """
+    if len(line) > _CHUNK or not cast("io.BufferedReader", stream).peek(1):
+        return None
+    try:
+        load_json(line)
+    except json.JSONDecodeError as error:
+        if error.pos < len(error.doc.rstrip()):
+            return None
+    except (ValueError, RecursionError):
+        return None
+    else:
+        return None
+    data = line + stream.read(MAX_RECORD)
+    if len(data) > MAX_RECORD:
+        raise BenchError(f"{place}: the object is longer than {MAX_RECORD} bytes; write one JSON object per line")
+    _refuse_heavy(data, place)
+    try:
+        return _checked(place, load_json(data))
+    except json.JSONDecodeError as error:
+        if error.msg == "Extra data":
+            found = f"objects on several lines, the second from line {error.lineno} on"
+        else:
+            found = f"{_excerpt(error.doc, error.pos)}: {error.msg} (line {error.lineno}, column {error.colno})"
+        raise BenchError(f"{place}: expected one JSON object per line, found {found}") from None
+    except (ValueError, RecursionError) as error:
+        raise BenchError(f"{place}: expected one JSON object per line, found {_unreadable(error)}") from None
+
+
+def _skip_blanks(stream: IO[bytes]) -> tuple[int, bytes]:
+    """Go past blanks; the line that the first other character is on, from 1, and the character (empty at the end)."""
+    number = 1
+    while piece := cast("io.BufferedReader", stream).peek(1):
+        rest = piece.lstrip(b" \t\r\n")
+        blanks = stream.read(len(piece) - len(rest))
+        number += blanks.count(b"\n")
+        if rest:
+            return number, rest[:1]
+    return number, b""
 
 
 def first_record(location: Location) -> dict[str, Any] | None:
@@ -115,6 +195,7 @@ def whole(location: Location) -> Any:
         data = stream.read(MAX_RECORD + 1)
     if len(data) > MAX_RECORD:
         raise BenchError(f"{location.shown}: expected at most {MAX_RECORD} bytes of JSON, found more")
+    _refuse_heavy(data, location.shown)
     try:
         return load_json(data)
     except UnicodeDecodeError as error:
@@ -129,6 +210,7 @@ def whole(location: Location) -> Any:
 
 def _object(shown: str, number: int, line: bytes) -> dict[str, Any]:
     place = f"{shown}:{number}"
+    _refuse_heavy(line, place)
     try:
         value = load_json(line.decode("utf-8").rstrip("\r\n"))
     except UnicodeDecodeError as error:
@@ -144,8 +226,26 @@ def _object(shown: str, number: int, line: bytes) -> dict[str, Any]:
     return _checked(place, value)
 
 
-def _array(shown: str, stream: IO[bytes], start: bytes, line: int) -> Iterator[Record]:
-    reader = _ArrayReader(shown, stream, start, line)
+def _refuse_heavy(text: str | bytes, place: str) -> None:
+    """Stop at JSON whose values would take far more memory than its text.
+
+    A number takes about 40 bytes, an empty list 72, an object 240. Brackets within texts are counted, too.
+
+    Raises:
+        BenchError: the values would take more than `MAX_WEIGHT` bytes.
+    """
+    if len(text) < MAX_WEIGHT >> 8:  # too short for it, whatever it holds
+        return
+    if isinstance(text, str):
+        number, lists, objects = text.count(","), text.count("["), text.count("{")
+    else:
+        number, lists, objects = text.count(b","), text.count(b"["), text.count(b"{")
+    if 40 * number + 72 * lists + 240 * objects > MAX_WEIGHT:
+        raise BenchError(f"{place}: found a record of {number:,} values, too many to be read at once; split the record")
+
+
+def _array(shown: str, stream: IO[bytes], line: int) -> Iterator[Record]:
+    reader = _ArrayReader(shown, stream, line)
     reader.skip("[")
     if reader.peek() == "]":
         reader.skip("]")
@@ -164,14 +264,13 @@ def _array(shown: str, stream: IO[bytes], start: bytes, line: int) -> Iterator[R
 class _ArrayReader:
     """Takes values out of a long JSON text, holding one of them at a time."""
 
-    def __init__(self, shown: str, stream: IO[bytes], start: bytes, line: int) -> None:
+    def __init__(self, shown: str, stream: IO[bytes], line: int) -> None:
         self.shown, self.stream = shown, stream
         self.decode = codecs.getincrementaldecoder("utf-8")()
         self.json = JSON
         self.text, self.position = "", 0
         self.line, self.column, self.told = line, 1, 0  # the place of character number `told`
         self.ended = False
-        self._append(start)
 
     def peek(self) -> str:
         """The next character that is no blank; empty at the end."""
@@ -229,6 +328,7 @@ class _ArrayReader:
             raise BenchError(f"{place}: an object is longer than {MAX_RECORD} characters; split the file")
         self._place()
         self.text, self.position, self.told = self.text[self.position :], 0, 0
+        _refuse_heavy(self.text, f"{self.shown}:{self.line}")
         self._append(self.stream.read(max(_CHUNK, len(self.text))))
         return True
 
@@ -243,13 +343,15 @@ class _ArrayReader:
 
 def _checked(place: str, value: Any) -> dict[str, Any]:
     if not isinstance(value, dict):
-        found = f"{type(value).__name__} {_excerpt(repr(value), 0)}"
+        found = f"{type(value).__name__} {shorten(value, 23)}"
         raise BenchError(f"{place}: expected a JSON object {{...}}, found {found}")
     return value
 
 
 def _unreadable(error: Exception) -> str:
-    return "values nested too deeply" if isinstance(error, RecursionError) else f"a value that cannot be read: {error}"
+    if isinstance(error, RecursionError):
+        return "values nested too deeply"
+    return str(error) if isinstance(error, RepeatedNameError) else f"a value that cannot be read: {error}"
 
 
 def _excerpt(text: str, position: int) -> str:

@@ -195,7 +195,10 @@ def test_one_bad_mask_does_not_stop_the_others(tmp_path: Path) -> None:
         ('{"id": 1, "masks": []}\n{"id": 2, "masks": [}\n', r"out\.jsonl:2: column 21"),
         ('{"id": 1, "masks": []}\n{"id": 2, "mas', r"out\.jsonl:2: .*cut short"),
         ('{"id": 1, "masks": []}\n7\n', r"out\.jsonl:2: expected a JSON object"),
-        ('{"id": 1,\n "masks": []}\n', r"out\.jsonl:1: column"),
+        (
+            '{"id": 1,\n "masks": []}\n{"id": 2,\n "masks": []}\n',
+            r"out\.jsonl:1: .*objects on several lines, the second from line 3",
+        ),
         ('[{"id": 1, "masks": []},\n {"id": 2, "masks": [}]', r"out\.jsonl:2: column 22"),
         ('[{"id": 1, "masks": []},\n {"id": 2, "ma', r"out\.jsonl:2: column"),
         ('[{"id": 1, "masks": []}\n', r"out\.jsonl:2: column 1: expected ',' or ']'"),

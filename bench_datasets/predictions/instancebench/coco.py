@@ -8,12 +8,14 @@ import numpy as np
 import pyarrow as pa
 
 from bench_datasets.faults import BenchError
+from bench_datasets.predictions.belonging import refuse_annotations
+from bench_datasets.predictions.coco import results
 from bench_datasets.predictions.fields import ABSENT, pick, read_number, show
-from bench_datasets.predictions.instancebench.jsonl import name_row, read_box, read_candidate, to_row
+from bench_datasets.predictions.instancebench.jsonl import name_row, named, read_box, read_candidate, to_row
 from bench_datasets.predictions.instancebench.rows import SCHEMA, Row, to_batch
 from bench_datasets.predictions.location import Location
+from bench_datasets.predictions.rows import BATCH, weight
 from bench_datasets.predictions.store import Spool
-from bench_datasets.predictions.text import records
 
 _SCORED = SCHEMA.append(pa.field("score", pa.float64()))
 _ROWS = 2048
@@ -28,19 +30,21 @@ def read(location: Location) -> Iterator[pa.RecordBatch]:
     one with the highest score is the prediction, the first of equals. Where one of them has no finite score nothing
     is chosen, and they stay as they are.
 
+    Args:
+        location: a results file (a list, or an object per line), or a folder of such files, which are read as one.
+
     Raises:
         BenchError: the file is no JSON list of objects, or holds none.
     """
-    if location.kind == "directory":
-        raise BenchError(f"{location.shown}: expected one COCO results file, found a folder")
     group: dict[tuple[str, str, str], int] = {}
     best: dict[int, tuple[int, float]] = {}
     groups: list[int] = []
     unscored: set[int] = set()
     with Spool(_SCORED) as spool:
         pending: list[Row] = []
-        for line, record in records(location):
-            row = _row(record, f"{location.shown}:{line}")
+        held = 0
+        for file, line, record in results(location):
+            row = _row(record, f"{file.shown}:{line}")
             place = len(groups)
             name = None if row.expression_id is None else (row.expression_id, row.run, row.condition)
             mine = -1 if name is None else group.setdefault(name, len(group))
@@ -50,9 +54,10 @@ def read(location: Location) -> Iterator[pa.RecordBatch]:
             elif mine not in best or row.score > best[mine][1]:
                 best[mine] = (place, row.score)
             pending.append(row)
-            if len(pending) >= _ROWS:
+            held += weight(row.mask)
+            if len(pending) >= _ROWS or held >= BATCH:
                 spool.write(_scored(pending))
-                pending = []
+                pending, held = [], 0
         if pending:
             spool.write(_scored(pending))
     if not groups:
@@ -67,12 +72,12 @@ def read(location: Location) -> Iterator[pa.RecordBatch]:
 
 
 def _row(record: dict[str, object], place: str) -> Row:
-    if "annotations" in record and "images" in record:
-        raise BenchError(f"{place}: expected a COCO results list, found an annotation file; give its results as a list")
+    refuse_annotations(record, place)
     if "segmentation" not in record and "mask" not in record:
         row = Row(box=None)
-        name_row(row, record, "expression_id" if "expression_id" in record else "image_id", place)
-        row.box, row.candidate_id = read_box(row, record), read_candidate(row, record)
+        fields = named(record)
+        name_row(row, fields, "expression_id" if "expression_id" in fields else "image_id", place)
+        row.box, row.candidate_id = read_box(row, fields), read_candidate(row, fields)
         text = "mask: expected a segmentation, found none (write null where nothing was found)"
         if row.box is None and row.candidate_id is None:
             row.faults.append(("malformed_mask", text))

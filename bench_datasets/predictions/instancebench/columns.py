@@ -17,7 +17,7 @@ from bench_datasets.predictions.instancebench.rows import SCHEMA, Row, to_batch
 from bench_datasets.predictions.rows import faults_array
 
 _KNOWN = (
-    *("expression_id", *ANSWERS, "run", "condition", "pred_faults", "size", "height", "width"),
+    *("expression_id", "ref_id", "sent_id", *ANSWERS, "run", "condition", "pred_faults", "size", "height", "width"),
     *("key", "candidates", "expressions", "video_id", "tubes", "pred_tubes", "triplets", "pred_triplets"),
     *("masks", "pred_masks", "instances"),
 )
@@ -40,7 +40,7 @@ class Columns:
         names = schema.names
         refuse_other_benchmark(names, shown, "instancebench")
         listed = ", ".join(names[:12]) or "no columns"
-        if "expression_id" not in names:
+        if "expression_id" not in names and not {"ref_id", "sent_id"} <= set(names):
             raise BenchError(f"{shown}: expected a column expression_id, found {listed}")
         if not any(answer in names for answer in ANSWERS):
             raise BenchError(f"{shown}: expected a column mask, box or candidate_id, found {listed}")

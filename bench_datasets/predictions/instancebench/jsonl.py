@@ -15,17 +15,26 @@ from bench_datasets.predictions.fields import (
     is_text,
     load_text,
     pick,
+    read_id,
     read_number,
     read_word,
     show,
+    show_fields,
 )
 from bench_datasets.predictions.instancebench.rows import ORIGINAL, RUN, Row, batches
 from bench_datasets.predictions.jsonl import ENDINGS, image_size
-from bench_datasets.predictions.location import Location
+from bench_datasets.predictions.location import Location, files_in
 from bench_datasets.predictions.text import records
 
 ANSWERS = ("mask", "segmentation", "box", "candidate_id")
 """Fields that hold an answer; `segmentation` is COCO's name of `mask`."""
+
+_KNOWN = {
+    *("expression_id", "image_id", "ref_id", "sent_id", *ANSWERS, "bbox", "bbox_2d", "run", "condition", "key", "id"),
+    *("masks", "pred_masks", "instances", "video_id", "tubes", "triplets", "pred_tubes", "pred_triplets"),
+    *("candidates", "expressions", "images", "annotations"),
+}
+"""Names that are never expression ids: fields of a prediction, of another benchmark, or of a truth file."""
 
 
 def read(location: Location) -> Iterator[pa.RecordBatch]:
@@ -39,16 +48,29 @@ def read(location: Location) -> Iterator[pa.RecordBatch]:
 
 def read_rows(location: Location) -> Iterator[Row]:
     """The lines of a file, or of each file of a folder, as rows."""
-    files = location.files(*ENDINGS) if location.kind == "directory" else [location]
-    if not files:
-        raise BenchError(f"{location.shown}: expected files that end in {', '.join(ENDINGS)}, found none in the folder")
+    files = files_in(location, ENDINGS) if location.kind == "directory" else [location]
     empty = True
     for file in files:
         for line, record in records(file):
             empty = False
-            yield to_row(record, f"{file.shown}:{line}")
+            for entry in _entries(record):
+                yield to_row(entry, f"{file.shown}:{line}")
     if empty:
         raise BenchError(f"{location.shown}: expected at least one prediction, found none; write a line an expression")
+
+
+def _entries(record: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """The record itself, or the answers of an object whose names are expression ids: `{expression_id: mask}`."""
+    answers = [
+        value if isinstance(value, dict) and set(ANSWERS) & set(value) else {"mask": value}
+        for value in record.values()
+        if value is None or isinstance(value, list) or (isinstance(value, dict) and {*ANSWERS, "counts"} & set(value))
+    ]
+    if not record or len(answers) < len(record) or _KNOWN & set(record):
+        yield record
+        return
+    for name, answer in zip(record, answers, strict=True):
+        yield {**answer, "expression_id": name}
 
 
 def from_rows(rows: Iterable[Mapping[str, Any]], shown: str, name: str) -> Iterator[pa.RecordBatch]:
@@ -63,6 +85,7 @@ def to_row(record: Mapping[str, Any], place: str) -> Row:
     Raises:
         BenchError: it is no prediction of InstanceBench.
     """
+    record = named(record)
     coco = "segmentation" in record and "image_id" in record and "expression_id" not in record
     if not coco:
         refuse_other_benchmark(record, place, "instancebench")
@@ -73,7 +96,7 @@ def to_row(record: Mapping[str, Any], place: str) -> Row:
     mask = load_text(pick(record, "mask", "segmentation"))
     if mask is ABSENT:
         if not any(name in record for name in ANSWERS):
-            found = ", ".join(sorted(map(ascii, record))[:8]).replace("'", "")
+            found = show_fields(record)
             text = f"expected mask (null where nothing was found), box or candidate_id, found {found}"
             row.faults.append(("malformed_mask", f"mask: {text}"))
         return row
@@ -83,6 +106,17 @@ def to_row(record: Mapping[str, Any], place: str) -> Row:
         if row.width is None:
             row.height = None
     return row
+
+
+def named(record: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The record, with the expression's id where it names a RefCOCO sentence by `ref_id` and `sent_id`.
+
+    Such are the ids that `convert refcoco` writes.
+    """
+    if "expression_id" in record:
+        return record
+    ref, sentence = (read_id(record.get(name)) for name in ("ref_id", "sent_id"))
+    return record if ref is None or sentence is None else {**record, "expression_id": f"refcoco-{ref}-{sentence}"}
 
 
 def name_row(row: Row, record: Mapping[str, Any], field: str, place: str) -> None:

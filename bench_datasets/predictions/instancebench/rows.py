@@ -11,7 +11,7 @@ from datasets import Features, List, Value
 
 from bench_datasets.masks import MASK_FEATURE, MASK_TYPE, parse_masks
 from bench_datasets.predictions.fields import Found
-from bench_datasets.predictions.rows import faults_array
+from bench_datasets.predictions.rows import BATCH, faults_array, weight
 
 ORIGINAL = "original"
 """The condition of the benchmark's own expressions, without an intervention."""
@@ -65,11 +65,13 @@ class Row:
 def batches(rows: Iterable[Row]) -> Iterator[pa.RecordBatch]:
     """Validate the rows' masks and put them into record batches of bounded size."""
     pending: list[Row] = []
+    held = 0
     for row in rows:
         pending.append(row)
-        if len(pending) >= _ROWS:
+        held += weight(row.mask)
+        if len(pending) >= _ROWS or held >= BATCH:
             yield to_batch(pending)
-            pending = []
+            pending, held = [], 0
     if pending:
         yield to_batch(pending)
 

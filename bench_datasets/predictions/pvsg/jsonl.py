@@ -9,8 +9,8 @@ import pyarrow as pa
 
 from bench_datasets.faults import BenchError
 from bench_datasets.predictions.jsonl import ENDINGS
-from bench_datasets.predictions.location import Location
-from bench_datasets.predictions.pvsg.record import to_video
+from bench_datasets.predictions.location import Location, files_in
+from bench_datasets.predictions.pvsg.record import TRIPLETS, TUBES, to_video
 from bench_datasets.predictions.pvsg.rows import to_batch
 from bench_datasets.predictions.text import records
 
@@ -21,16 +21,25 @@ def read(location: Location) -> Iterator[pa.RecordBatch]:
     Raises:
         BenchError: a line is no JSON object, or another benchmark's; or there is none.
     """
-    files = location.files(*ENDINGS) if location.kind == "directory" else [location]
-    if not files:
-        raise BenchError(f"{location.shown}: expected files that end in {', '.join(ENDINGS)}, found none in the folder")
+    files = files_in(location, ENDINGS) if location.kind == "directory" else [location]
     empty = True
     for file in files:
         for line, record in records(file):
             empty = False
-            yield to_batch(to_video(record, f"{file.shown}:{line}"))
+            for entry in _entries(record):
+                yield to_batch(to_video(entry, f"{file.shown}:{line}"))
     if empty:
         raise BenchError(f"{location.shown}: expected at least one prediction, found none; write a line a video")
+
+
+def _entries(record: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """The record itself, or the videos of an object whose names are video ids: `{video_id: {tubes, triplets}}`."""
+    names = {*TUBES, *TRIPLETS}
+    if not record or not all(isinstance(value, dict) and names & set(value) for value in record.values()):
+        yield record
+        return
+    for name, value in record.items():
+        yield {**value, "video_id": name}
 
 
 def from_rows(rows: Iterable[Mapping[str, Any]], shown: str, name: str) -> Iterator[pa.RecordBatch]:

@@ -17,6 +17,7 @@ from bench_datasets.predictions.fields import (
     read_number,
     read_word,
     show,
+    show_fields,
 )
 from bench_datasets.predictions.jsonl import image_size
 from bench_datasets.predictions.pvsg.rows import LAST_FRAME, Tube, Video
@@ -39,7 +40,7 @@ def to_video(record: Mapping[str, Any], place: str) -> Video:
     read_key(video, record, place)
     tubes, triplets = (load_text(pick(record, *names)) for names in (TUBES, TRIPLETS))
     if tubes is ABSENT and triplets is ABSENT:
-        found = ", ".join(sorted(map(ascii, record))[:8]).replace("'", "")
+        found = show_fields(record)
         video.faults.append(("malformed_mask", f"tubes: expected tubes and triplets, found the fields {found}"))
     if tubes is not ABSENT:
         add_tubes(video, tubes)
