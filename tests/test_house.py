@@ -25,7 +25,7 @@ FLOORS = [
     {"hub", "report", "engines"},
     {"cli", "__main__"},
 ]
-BESIDE = {"faults", "benchmarks", "interrupts", "plugins", "temporary", "untrusted"}
+BESIDE = {"faults", "benchmarks", "interrupts", "plugins", "temporary", "untrusted", "untrusted_tables"}
 OPTIONAL = ("numba",)
 
 

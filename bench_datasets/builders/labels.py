@@ -19,6 +19,7 @@ from bench_datasets.builders.provenance import without_secrets
 from bench_datasets.builders.sources import Access, in_words
 from bench_datasets.faults import BenchError
 from bench_datasets.untrusted import open_file
+from bench_datasets.untrusted_tables import Budget, check_parquet, plain_batch, texts
 
 _MAGIC = b"PAR1"
 _TAIL = 8  # footer length (uint32, little endian) and magic
@@ -107,6 +108,8 @@ class LabelFile:
         missing = [column for column in (*columns, *streamed) if column not in self.schema.names]
         if missing:
             raise BenchError(f"{self.name}: expected column {missing[0]!r}, found {', '.join(self.schema.names)}")
+        budget = Budget(self.size, self.name)
+        check_parquet(self.metadata, [*columns, *streamed], budget)
         with ExitStack() as stack:
             file = stack.enter_context(self._open(cache_type="none"))
             large = stack.enter_context(self._open(block_size=_BLOCK)) if streamed else None
@@ -116,7 +119,7 @@ class LabelFile:
                 spans = self.ranges(columns, group)
                 blocks = {start: _read(file, start, end, self.name) for start, end in spans}
                 try:
-                    parts = [self._group(_Sparse(self.size, blocks), columns, group, batch_rows)]
+                    parts = [self._group(_Sparse(self.size, blocks), columns, group, batch_rows, budget)]
                     if large is not None:
                         parts.append(self._group(large, streamed, group, batch_rows))
                     for batch in zip(*parts, strict=True):
@@ -129,11 +132,20 @@ class LabelFile:
                         f"{self.name}: row group {group} cannot be read ({error}); fetch the file again"
                     ) from error
 
-    def _group(self, file: Any, columns: Sequence[str], group: int, rows: int) -> Iterator[pa.RecordBatch]:
+    def _group(
+        self, file: Any, columns: Sequence[str], group: int, rows: int, budget: Budget | None = None
+    ) -> Iterator[pa.RecordBatch]:
         """Batches of one row group's columns; without `pre_buffer` exactly their chunks are asked of `file`."""
         source = pa.PythonFile(file, "r")
-        reader = pq.ParquetFile(source, metadata=self.metadata, pre_buffer=False, buffer_size=_BUFFER)
-        yield from reader.iter_batches(rows, row_groups=[group], columns=list(columns), use_threads=False)
+        reader = pq.ParquetFile(
+            source,
+            metadata=self.metadata,
+            pre_buffer=False,
+            buffer_size=_BUFFER,
+            read_dictionary=[] if budget is None else texts(self.metadata, columns),
+        )
+        for batch in reader.iter_batches(rows, row_groups=[group], columns=list(columns), use_threads=False):
+            yield batch if budget is None else plain_batch(batch, budget)
 
     def _root(self, leaf: int) -> str:
         return str(self.metadata.schema.column(leaf).path).split(".", 1)[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import groupby
 
 import numpy as np
 import pyarrow as pa
@@ -13,9 +14,18 @@ from bench_datasets.faults import BenchError
 from bench_datasets.masks import joined, list_offsets, list_values
 from bench_datasets.predictions.arrays import class_names, is_list, is_mask, is_numbers, keep_earlier, sound_masks
 from bench_datasets.predictions.belonging import refuse_other_benchmark
-from bench_datasets.predictions.fields import Found, Name, level_of, read_name, show
+from bench_datasets.predictions.fields import (
+    MAX_MASKS,
+    Found,
+    Name,
+    level_of,
+    mask_faults,
+    read_name,
+    show,
+    too_many,
+)
 from bench_datasets.predictions.jsonl import Naming, fill
-from bench_datasets.predictions.rows import PAIRS_TYPE, SCHEMA, Row, faults_array, to_batch
+from bench_datasets.predictions.rows import PAIRS_TYPE, SCHEMA, Row, batches, faults_array
 
 _KNOWN = (
     *("key", "id", "split", "level", "position", "pred_masks", "masks", "pred_scores", "scores"),
@@ -62,13 +72,14 @@ class Columns:
         n = table.num_rows
         faults: list[Found] = [[] for _ in range(n)]
         named = self._names(columns, n, faults)
+        long = self._leave_out_long(columns, faults)
         if not self._fast(columns):
-            return self._slow(columns, named, faults)
+            return self._slow(columns, named, faults, long)
         lists = columns[self.masks]
         offsets = list_offsets(lists)
         masks = _masks(list_values(lists), offsets, faults)
         if lists.null_count:
-            for row in np.flatnonzero(lists.is_null().to_numpy(zero_copy_only=False)):
+            for row in set(np.flatnonzero(lists.is_null().to_numpy(zero_copy_only=False)).tolist()) - long:
                 faults[row].append(("malformed_mask", "masks: expected a list of masks, found null"))
         counts = np.diff(offsets)
         arrays = [
@@ -80,6 +91,24 @@ class Columns:
         ]
         keep_earlier(columns.get("pred_faults"), faults)
         return pa.RecordBatch.from_arrays([*arrays, faults_array(faults)], schema=SCHEMA)
+
+    def _leave_out_long(self, columns: dict[str, pa.Array], faults: list[Found]) -> set[int]:
+        """Leave out the masks of rows that have more than `MAX_MASKS`, and what is aligned with them; these rows."""
+        lists = columns[self.masks]
+        if not is_list(lists.type):
+            return set()
+        counts = np.diff(list_offsets(lists))
+        over = np.flatnonzero(counts > MAX_MASKS)
+        if not len(over):
+            return set()
+        for row in over.tolist():
+            faults[row].append(too_many(int(counts[row])))
+        kept = np.arange(len(counts))
+        index = pa.array(kept, mask=counts > MAX_MASKS)
+        for name in {self.masks, self.scores, "pred_centers", "pred_sizes"} & columns.keys():
+            if name:
+                columns[name] = columns[name].take(index)
+        return set(over.tolist())
 
     def _fast(self, columns: dict[str, pa.Array]) -> bool:
         scores = columns.get(self.scores or "")
@@ -121,7 +150,9 @@ class Columns:
             pa.array(positions, pa.int64()),
         ]
 
-    def _slow(self, columns: dict[str, pa.Array], named: list[pa.Array], faults: list[Found]) -> pa.RecordBatch:
+    def _slow(
+        self, columns: dict[str, pa.Array], named: list[pa.Array], faults: list[Found], long: set[int]
+    ) -> pa.RecordBatch:
         """Masks of other kinds (JSON text, uncompressed runs), by way of Python values."""
         values = {name: array.to_pylist() for name, array in columns.items() if name not in ("masks", "scores")}
         values |= {"pred_masks": columns[self.masks].to_pylist()}
@@ -131,18 +162,21 @@ class Columns:
         rows = []
         for i, (key, number, split, position) in enumerate(names):
             row = Row(key, number, split, position, faults=faults[i])
-            fill(row, {name: column[i] for name, column in values.items()})
+            if i not in long:
+                fill(row, {name: column[i] for name, column in values.items()})
             rows.append(row)
-        batch = to_batch(rows)
+        batch = pa.Table.from_batches(list(batches(rows)), SCHEMA).combine_chunks().to_batches()[0]
         keep_earlier(columns.get("pred_faults"), faults)
         return pa.RecordBatch.from_arrays([*batch.columns[:-1], faults_array(faults)], schema=SCHEMA)
 
 
 def _masks(values: pa.Array, offsets: NDArray[np.int64], faults: list[Found]) -> pa.Array:
     masks, wrong = sound_masks(values)
-    for i, text in wrong.items():
-        row = int(np.searchsorted(offsets, i, side="right")) - 1
-        faults[row].append(("malformed_mask", f"mask {i - int(offsets[row])}: {text}"))
+    places = np.fromiter(wrong, np.int64, len(wrong))
+    rows = np.searchsorted(offsets, places, side="right") - 1
+    by_row = zip(rows.tolist(), (places - offsets[rows]).tolist(), wrong.values(), strict=True)
+    for row, items in groupby(by_row, key=lambda item: item[0]):
+        faults[row] += mask_faults((i, text) for _, i, text in items)
     return masks
 
 

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import IO, Any, Protocol
 
 import datasets
 import pyarrow as pa
 import pyarrow.parquet as pq
 from datasets import Dataset, IterableDataset
 
-from bench_datasets.faults import BenchError
+from bench_datasets.faults import BenchError, shorten
 from bench_datasets.predictions.location import Location, files_in
+from bench_datasets.predictions.text import whole
 from bench_datasets.predictions.values import given_rows
+from bench_datasets.untrusted_tables import BATCH, Budget, check_parquet, plain_batches, texts
 
 ENDINGS = (".parquet", ".arrow", ".feather")
+
+_TRUSTED = 1 << 60
+"""Size of what is in memory already, so that nothing about it is refused."""
 
 _NULL_MASKS = "Expected all lists to be of size"
 """What Arrow before 26 says of a null struct with a list of fixed length in it."""
@@ -66,33 +72,38 @@ class Tables:
         if location.kind != "directory":
             raise BenchError(f"{location.shown}: expected a folder that save_to_disk wrote, found one file")
         path = location.fs.unstrip_protocol(location.path)
+        budget = Budget(sum(file.size for file in _saved_files(location)), location.shown)
         try:
             saved = datasets.load_from_disk(path)
         except Exception as error:
             raise BenchError(f"{location.shown}: expected a folder that save_to_disk wrote, found: {error}") from error
-        yield from self.read_dataset(saved, location.shown)
+        yield from self.read_dataset(saved, location.shown, budget)
 
-    def read_dataset(self, given: Any, shown: str = "predictions") -> Iterator[pa.RecordBatch]:
+    def read_dataset(
+        self, given: Any, shown: str = "predictions", budget: Budget | None = None
+    ) -> Iterator[pa.RecordBatch]:
         """Batches out of predictions that are handed over in Python.
 
         Args:
             given: what `values.given_rows` takes; a DatasetDict of several splits, which are read in turn; or a
                 dictionary by name, `{7: [masks]}` or `{7: {"masks": [masks], "scores": [0.9]}}`.
             shown: how messages call it.
+            budget: what it may unpack to, where it comes from a file.
 
         Raises:
             BenchError: it is none of these, or empty.
         """
+        budget = budget or Budget(_TRUSTED, shown)
         if isinstance(given, Mapping):
             if given and all(isinstance(part, (Dataset, IterableDataset)) for part in given.values()):
                 for name, part in given.items():
-                    yield from self._dataset(part, f"{shown}[{str(name)!r}]", str(name))
+                    yield from self._dataset(part, f"{shown}[{str(name)!r}]", str(name), budget)
                 return
             if not self.known(map(str, given)):
                 given = [self._named(name, item, shown) for name, item in given.items()]
         rows = given_rows(given, shown)
         if not isinstance(rows, list):
-            yield from self._dataset(rows, shown, str(rows.split or ""))
+            yield from self._dataset(rows, shown, str(rows.split or ""), budget)
         elif rows:
             yield from self.rows(rows, shown, "")
         else:
@@ -107,7 +118,9 @@ class Tables:
             raise BenchError(f"{shown}[{name!r}]: expected {field} {name!r} in its prediction, or none, {found}")
         return {**record, field: name}
 
-    def _dataset(self, dataset: Dataset | IterableDataset, shown: str, name: str) -> Iterator[pa.RecordBatch]:
+    def _dataset(
+        self, dataset: Dataset | IterableDataset, shown: str, name: str, budget: Budget
+    ) -> Iterator[pa.RecordBatch]:
         if dataset.features is None:  # rows of a streaming `map`: types are whatever the function gave
             yield from self.rows(dataset, shown, name)
             return
@@ -116,27 +129,25 @@ class Tables:
             dataset = dataset.select_columns(known)
         arrow = dataset.with_format("arrow")
         schema = dataset.features.arrow_schema
-        yield from self._convert((_sound(table.cast(schema)) for table in arrow.iter(self.size)), shown, name, schema)
+        parts = (part.cast(schema) for table in arrow.iter(self.size) for part in _sound(table, budget))
+        yield from self._convert(parts, shown, name, schema)
 
     def _file(self, file: Location) -> Iterator[pa.Table]:
         try:
             with file.open() as stream:
+                budget = Budget(stream.seek(0, io.SEEK_END), file.shown)
+                stream.seek(0)
                 start = stream.read(8)
                 stream.seek(0)
                 if start[:4] == b"PAR1":
-                    parquet = pq.ParquetFile(stream)
-                    names = self.known(parquet.schema_arrow.names) or parquet.schema_arrow.names
-                    empty = parquet.schema_arrow.empty_table()
-                    yield empty.select(names)
-                    for batch in parquet.iter_batches(self.size, columns=names):
-                        yield pa.Table.from_batches([batch])
+                    yield from self._parquet(stream, budget)
                     return
                 opened = pa.ipc.open_file(stream) if start[:6] == b"ARROW1" else pa.ipc.open_stream(stream)
                 yield opened.schema.empty_table()
                 indexed = start[:6] == b"ARROW1"
                 several = map(opened.get_batch, range(opened.num_record_batches)) if indexed else opened
                 for batch in several:
-                    yield _sound(pa.Table.from_batches([batch]))
+                    yield from _sound(pa.Table.from_batches([batch]), budget)
         except (pa.ArrowException, OSError, EOFError, ValueError) as error:
             if isinstance(error, BenchError):
                 raise
@@ -149,6 +160,19 @@ class Tables:
                 f"{file.shown}: expected a whole Parquet or Arrow file, found it broken or cut: {error}"
             ) from error
 
+    def _parquet(self, stream: IO[bytes], budget: Budget) -> Iterator[pa.Table]:
+        metadata = pq.read_metadata(stream)
+        schema = metadata.schema.to_arrow_schema()
+        names = self.known(schema.names) or schema.names
+        yield schema.empty_table().select(names)
+        stored = check_parquet(metadata, names, budget)
+        rows = max(1, min(self.size, 4 * BATCH * metadata.num_rows // max(stored, 1)))
+        reader = pq.ParquetFile(stream, metadata=metadata, read_dictionary=texts(metadata, names))
+        for group in range(metadata.num_row_groups):  # a batch over two of them would have two dictionaries
+            for batch in reader.iter_batches(rows, row_groups=[group], columns=names, use_threads=False):
+                for part in plain_batches(batch, budget):
+                    yield pa.Table.from_batches([part])
+
     def _convert(
         self, tables: Iterable[Any], shown: str, name: str, schema: pa.Schema | None = None
     ) -> Iterator[pa.RecordBatch]:
@@ -160,7 +184,39 @@ class Tables:
                 yield columns.convert(table.slice(start, self.size))
 
 
-def _sound(table: pa.Table) -> pa.Table:
-    """The table, once its buffers are known to hold what they claim (mapped files are not checked by Arrow)."""
+def _saved_files(location: Location) -> list[Location]:
+    """The Arrow files that a folder of `save_to_disk` names, all of which must lie in it.
+
+    Raises:
+        BenchError: `state.json` is no JSON of that form, or names a file elsewhere or none.
+    """
+    inside = {relative: item for relative, item, folder in location.inside() if not folder}
+    found = []
+    for relative, item in inside.items():
+        folder, _, name = relative.rpartition("/")
+        if name != "state.json":
+            continue
+        state = whole(item)
+        named = state.get("_data_files") if isinstance(state, dict) else None
+        for entry in named if isinstance(named, list) else [None]:
+            own = entry.get("filename") if isinstance(entry, dict) else None
+            file = inside.get(f"{folder}/{own}".lstrip("/")) if isinstance(own, str) else None
+            if file is None:
+                raise BenchError(
+                    f"{item.shown}: expected the names of Arrow files in the same folder, found {shorten(own)}; save "
+                    "the dataset again"
+                )
+            found.append(file)
+    return found
+
+
+def _sound(table: pa.Table, budget: Budget) -> Iterator[pa.Table]:
+    """The table in parts of bounded size, once its buffers are known to hold what they claim.
+
+    Mapped files are not checked by Arrow.
+    """
+    budget.values(table.num_rows)
     table.validate(full=True)
-    return table
+    for batch in table.to_batches():
+        for part in plain_batches(batch, budget):
+            yield pa.Table.from_batches([part])

@@ -1,0 +1,197 @@
+"""Tables that other people wrote, in batches of bounded size: what a file stores once, it may claim a million times."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from bench_datasets.faults import BenchError
+
+BATCH = 1 << 26
+"""Most bytes of a batch, unless one row is larger: 64 MiB."""
+
+ROW = 1 << 30
+"""Most bytes of one row: 1 GiB."""
+
+FREE_VALUES, VALUES = 1 << 20, 256
+"""A column may hold about a million values, and 256 per byte of its file beyond that."""
+
+FREE_BYTES, RATIO = 1 << 27, 256
+"""A file may unpack to 128 MiB, and to 256 times its own size beyond that."""
+
+
+class Budget:
+    """What the tables of one file may come to.
+
+    Args:
+        size: bytes of the file.
+        shown: what messages call the file.
+    """
+
+    def __init__(self, size: int, shown: str) -> None:
+        self.size, self.shown = size, shown
+        self.held = 0
+
+    def values(self, count: int) -> None:
+        """Stop at a column of so many values.
+
+        Raises:
+            BenchError: they are too many for the size of the file.
+        """
+        if count > FREE_VALUES + VALUES * self.size:
+            raise BenchError(
+                f"{self.shown}: expected at most {FREE_VALUES + VALUES * self.size:,} values in a column of a file of "
+                f"{self.size:,} bytes, found {count:,}; the file is not read"
+            )
+
+    def spend(self, held: int) -> None:
+        """Count bytes that are about to be unpacked.
+
+        Raises:
+            BenchError: they are too many for the size of the file.
+        """
+        self.held += held
+        if self.held > FREE_BYTES + RATIO * self.size:
+            raise BenchError(
+                f"{self.shown}: expected a file that unpacks to at most {RATIO} times its size, found more than "
+                f"{self.held:,} bytes in {self.size:,}; the file is not read"
+            )
+
+
+def check_parquet(metadata: pq.FileMetaData, columns: Sequence[str], budget: Budget) -> int:
+    """Stop at a Parquet file whose footer says that its columns unpack to far more than the file holds.
+
+    Returns:
+        Bytes of the columns, unpacked as the footer says.
+
+    Raises:
+        BenchError: they do.
+    """
+    counts = {"": metadata.num_rows}
+    stored = 0
+    for group in map(metadata.row_group, range(metadata.num_row_groups)):
+        for leaf in map(group.column, range(group.num_columns)):
+            if leaf.path_in_schema.split(".", 1)[0] in columns:
+                counts[leaf.path_in_schema] = counts.get(leaf.path_in_schema, 0) + leaf.num_values
+                stored += leaf.total_uncompressed_size
+    budget.values(max(counts.values()))
+    Budget(budget.size, budget.shown).spend(stored)
+    return stored
+
+
+def texts(metadata: pq.FileMetaData, columns: Sequence[str]) -> list[str]:
+    """The paths of a Parquet file's columns of texts and bytes, within the chosen columns.
+
+    They are to be read as dictionaries: a text that stands in many rows is then unpacked by `plain_batches`, which
+    knows beforehand how many bytes that takes.
+    """
+    leaves = map(metadata.schema.column, range(metadata.num_columns))
+    return [
+        leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY" and leaf.path.split(".", 1)[0] in columns
+    ]
+
+
+def plain_batches(batch: pa.RecordBatch, budget: Budget) -> Iterator[pa.RecordBatch]:
+    """A batch in parts of bounded size, dictionaries unpacked.
+
+    Raises:
+        BenchError: one row is larger than `ROW`, or all come to more than the budget.
+    """
+    held = _held(batch, budget)
+    budget.spend(held)
+    yield from _parts(batch, held, budget)
+
+
+def plain_batch(batch: pa.RecordBatch, budget: Budget) -> pa.RecordBatch:
+    """A batch with its dictionaries unpacked.
+
+    Raises:
+        BenchError: it is larger than `ROW`, or all come to more than the budget.
+    """
+    held = _held(batch, budget)
+    budget.spend(held)
+    return _plain_batch(batch, held, budget)
+
+
+def _parts(batch: pa.RecordBatch, held: int, budget: Budget) -> Iterator[pa.RecordBatch]:
+    if held <= BATCH or batch.num_rows < 2:
+        yield _plain_batch(batch, held, budget)
+        return
+    half = batch.num_rows // 2
+    for part in (batch.slice(0, half), batch.slice(half)):
+        yield from _parts(part, _held(part, budget), budget)
+
+
+def _held(batch: pa.RecordBatch, budget: Budget) -> int:
+    return sum(_unpacked(column, budget) for column in batch.columns)
+
+
+def _plain_batch(batch: pa.RecordBatch, held: int, budget: Budget) -> pa.RecordBatch:
+    if held > ROW:
+        what = "one row" if batch.num_rows == 1 else f"{batch.num_rows} rows"
+        raise BenchError(
+            f"{budget.shown}: expected at most {ROW:,} bytes in {what}, found {held:,}; the file is not read"
+        )
+    kinds = [_plain(column.type) for column in batch.columns]
+    if kinds == [column.type for column in batch.columns]:
+        return batch
+    # A cast of lists goes over the items of all rows, those before and behind a slice, too: `take` leaves them out.
+    rows = pa.array(range(batch.num_rows))
+    arrays = [
+        column if column.type == kind else column.take(rows).cast(kind)
+        for column, kind in zip(batch.columns, kinds, strict=True)
+    ]
+    fields = [field.with_type(kind) for field, kind in zip(batch.schema, kinds, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields, batch.schema.metadata))
+
+
+def _unpacked(array: pa.Array, budget: Budget) -> int:
+    """Bytes that an array takes once its dictionaries and views are unpacked."""
+    kind = array.type
+    if pa.types.is_dictionary(kind):
+        if not len(array.dictionary):
+            return len(array)
+        each = _lengths(array.dictionary)
+        return int(pc.sum(each.take(array.indices.drop_null())).as_py() or 0) + 8 * len(array)
+    if _is_list(kind):
+        items = pc.sum(pc.list_value_length(array)).as_py() or 0
+        budget.values(items)
+        return int(8 * len(array) + _unpacked(array.flatten(), budget))
+    if pa.types.is_struct(kind):
+        return sum(_unpacked(array.field(i), budget) for i in range(kind.num_fields)) + len(array)
+    if pa.types.is_string_view(kind) or pa.types.is_binary_view(kind):
+        return int(pc.sum(_lengths(array)).as_py() or 0) + 8 * len(array)
+    return int(array.nbytes) + len(array)
+
+
+def _lengths(values: pa.Array) -> pa.Array:
+    if pa.types.is_string_view(values.type) or pa.types.is_binary_view(values.type):
+        return pa.array([len(value.as_buffer() or b"") for value in values], pa.int64())
+    try:
+        return pc.binary_length(values).cast(pa.int64()).fill_null(0)
+    except pa.ArrowNotImplementedError:  # not texts: small, each of them
+        return pa.array([8] * len(values), pa.int64())
+
+
+def _is_list(kind: pa.DataType) -> bool:
+    tests = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list, pa.types.is_list_view)
+    return any(test(kind) for test in (*tests, pa.types.is_large_list_view))
+
+
+def _plain(kind: pa.DataType) -> pa.DataType:
+    """The type without dictionaries."""
+    if pa.types.is_dictionary(kind):
+        return kind.value_type
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        field = kind.value_field
+        make: Any = pa.list_ if pa.types.is_list(kind) else pa.large_list
+        inner = _plain(field.type)
+        return kind if inner == field.type else make(field.with_type(inner))
+    if pa.types.is_struct(kind):
+        fields = [field.with_type(_plain(field.type)) for field in kind]
+        return kind if fields == list(kind) else pa.struct(fields)
+    return kind

@@ -1,0 +1,161 @@
+"""Tables that unpack to far more than their file: refused by name; large ones with good reason are read."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from datasets import Dataset
+
+from bench_datasets import read_predictions
+from bench_datasets import untrusted_tables as bounds
+from bench_datasets.builders.labels import LabelFile
+from bench_datasets.faults import BenchError
+from bench_datasets.masks import encode_dense
+
+MASK = pa.struct([("size", pa.list_(pa.int32())), ("counts", pa.string())])
+TINY = {"size": [2, 3], "counts": "15"}
+
+
+def table(masks: pa.Array, rows: int) -> pa.Table:
+    """A table of predictions: so many rows, which share the masks evenly."""
+    ends = np.linspace(0, len(masks), rows + 1).astype(np.int32)
+    return pa.table({"id": pa.array(range(rows)), "pred_masks": pa.ListArray.from_arrays(pa.array(ends), masks)})
+
+
+def repeated(text: str, times: int) -> pa.Array:
+    """Masks that all have one text of counts, which is stored once."""
+    counts = pa.DictionaryArray.from_arrays(pa.array(np.zeros(times, np.int32)), pa.array([text]))
+    return pa.StructArray.from_arrays([pa.array([[10, 10]] * times, pa.list_(pa.int32())), counts], ["size", "counts"])
+
+
+def write(path: Path, content: pa.Table) -> None:
+    """Write a table in the format that the path's ending names, packed."""
+    if path.suffix == ".parquet":
+        pq.write_table(content, path, compression="zstd")
+        return
+    with pa.ipc.new_file(path, content.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as writer:
+        writer.write_table(content)
+
+
+@pytest.mark.parametrize("ending", ["parquet", "arrow"])
+def test_read_tables_million_null_masks_refused(ending: str, tmp_path: Path) -> None:
+    path = tmp_path / f"p.{ending}"
+    write(path, table(pa.nulls(4_000_000, MASK), 1))
+    assert path.stat().st_size < 10_000
+    with pytest.raises(BenchError, match=rf"p\.{ending}: expected at most .* values .* found 4,000,000"):
+        read_predictions("pbench", path)
+
+
+@pytest.mark.parametrize("ending", ["parquet", "arrow"])
+def test_read_tables_repeated_long_text_refused(ending: str, tmp_path: Path) -> None:
+    path = tmp_path / f"p.{ending}"
+    write(path, table(repeated("0" * 1_000_000, 8192), 256))
+    with pytest.raises(BenchError, match=rf"p\.{ending}: expected a file that unpacks to at most 256 times its size"):
+        read_predictions("pbench", path)
+
+
+def test_read_tables_list_of_untyped_nulls_refused(tmp_path: Path) -> None:
+    write(tmp_path / "p.arrow", table(pa.nulls(2**31 - 1), 1))
+    with pytest.raises(BenchError, match="found 2,147,483,647"):
+        read_predictions("pbench", tmp_path / "p.arrow")
+
+
+def test_read_saved_dataset_of_null_masks_refused(tmp_path: Path) -> None:
+    folder = tmp_path / "saved"
+    Dataset.from_list([{"id": 1, "pred_masks": [TINY]}]).save_to_disk(folder)
+    (name,) = folder.glob("*.arrow")
+    content = table(pa.nulls(3_000_000, MASK), 1)
+    with pa.ipc.new_stream(name, content.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as writer:
+        writer.write_table(content)
+    with pytest.raises(BenchError, match=r"saved: expected "):
+        read_predictions("pbench", folder)
+
+
+@pytest.mark.parametrize("named", ["../other/data-00000-of-00001.arrow", "/etc/hostname", "gone.arrow", 7])
+def test_read_saved_state_that_names_other_files_refused(named: object, tmp_path: Path) -> None:
+    for name in ("saved", "other"):
+        Dataset.from_list([{"id": 1, "pred_masks": [TINY]}]).save_to_disk(tmp_path / name)
+    assert read_predictions("pbench", tmp_path / "saved")["id"] == [1]
+    state = json.loads((tmp_path / "saved" / "state.json").read_text())
+    state["_data_files"] = [{"filename": named}]
+    (tmp_path / "saved" / "state.json").write_text(json.dumps(state))
+    with pytest.raises(BenchError, match=r"state\.json: expected the names of Arrow files in the same folder, found"):
+        read_predictions("pbench", tmp_path / "saved")
+
+
+@pytest.mark.parametrize("kind", ["parquet", "arrow", "dataset", "json texts"])
+def test_read_tables_row_of_too_many_masks_noted_once(kind: str, tmp_path: Path) -> None:
+    n = 16_385
+    masks: list[Any] = [json.dumps(TINY) if kind == "json texts" else TINY]
+    rows = {"id": [1, 2], "pred_masks": [masks * n, masks], "pred_scores": [[0.5] * n, [0.5]]}
+    where: Any = tmp_path / f"p.{'arrow' if kind == 'arrow' else 'parquet'}"
+    write(where, pa.table(rows))
+    read = read_predictions("pbench", Dataset.from_dict(rows) if kind == "dataset" else where)
+    assert read["pred_masks"] == [[], [TINY]]
+    texts = [fault["text"] for fault in read["pred_faults"][0]]
+    assert texts == ["masks: expected at most 16,384 masks in one row, found 16,385; none of them is read"]
+    assert read["pred_faults"][1] == []
+
+
+def test_read_tables_many_unsound_masks_named_up_to_twenty() -> None:
+    rows = [{"id": 1, "pred_masks": [None] * 30 + [TINY]}, {"id": 2, "pred_masks": [TINY, None]}]
+    read = read_predictions("pbench", Dataset.from_list(rows))
+    texts = [[fault["text"] for fault in faults] for faults in read["pred_faults"]]
+    assert texts[0] == [*(f"mask {i}: the mask is null" for i in range(20)), "and 10 more masks of this row"]
+    assert texts[1] == ["mask 1: the mask is null"]
+
+
+@pytest.mark.parametrize("options", [{}, {"use_dictionary": False}, {"row_group_size": 4, "data_page_size": 256}])
+def test_read_parquet_texts_equal_to_written(
+    options: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bounds, "BATCH", 2000)  # several parts of each batch
+    masks = [encode_dense(np.random.default_rng(i % 40).random((20, 30)) < 0.5) for i in range(99)]
+    lists = [masks[i : i + 3] for i in range(0, 99, 3)] + [[], None]
+    pq.write_table(
+        pa.table({"id": range(35), "pred_masks": pa.array(lists, pa.list_(MASK))}), tmp_path / "p", **options
+    )
+    read = read_predictions("pbench", tmp_path / "p")
+    assert read["id"] == list(range(35))
+    assert read["pred_masks"] == [*lists[:-1], []]
+    assert [len(faults) for faults in read["pred_faults"]] == [0] * 34 + [1]
+
+
+def truth(rows: int, masks: pa.Array, expression: str = "a") -> pa.Table:
+    """PBench's source columns."""
+    texts = pa.DictionaryArray.from_arrays(pa.array(np.zeros(rows, np.int32)), pa.array([expression]))
+    own = table(masks, rows)
+    return pa.table(
+        {"expression": texts, "masks": own["pred_masks"], "count": pa.array([1] * rows, pa.int32()), "id": own["id"]}
+    )
+
+
+@pytest.mark.parametrize(
+    ("rows", "masks", "expression", "told"),
+    [
+        (1, pa.nulls(4_000_000, MASK), "a", "values"),
+        (2000, repeated("0" * 1_000_000, 2000), "a", "256 times its size"),
+        (2000, repeated("T3", 2000), "a" * 1_000_000, "256 times its size"),
+    ],
+    ids=["nulls", "counts", "expression"],
+)
+def test_label_file_that_unpacks_to_far_more_refused(
+    rows: int, masks: pa.Array, expression: str, told: str, tmp_path: Path
+) -> None:
+    write(tmp_path / "level_0.parquet", truth(rows, masks, expression))
+    with pytest.raises(BenchError, match=rf"level_0\.parquet: expected .*{told}"):
+        list(LabelFile(str(tmp_path / "level_0.parquet")).batches(["expression", "masks", "count", "id"]))
+
+
+def test_label_file_texts_equal_to_written(tmp_path: Path) -> None:
+    content = truth(50, repeated("T3", 50), "a cat")
+    write(tmp_path / "level_0.parquet", content)
+    found = list(LabelFile(str(tmp_path / "level_0.parquet")).batches(["expression", "masks"], batch_rows=7))
+    assert [len(batch) for batch in found] == [7] * 7 + [1]
+    assert pa.Table.from_batches(found).to_pydict() == content.select(["expression", "masks"]).to_pydict()
