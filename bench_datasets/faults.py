@@ -43,7 +43,7 @@ class FaultError(BenchError):
     """
 
     def __init__(self, code: str, key: str, text: str) -> None:
-        super().__init__(f"{shorten_text(key, 200)}: {text} [{code}]")
+        super().__init__(f"{shorten_text(key, 200)}: {cut(text)} [{shorten_text(code)}]")
         self.code, self.key, self.text = code, key, text
 
     def __reduce__(self) -> tuple[type[FaultError], tuple[str, str, str]]:
@@ -178,6 +178,16 @@ def shorten(value: object, limit: int = SHOWN) -> str:
         text = text.encode("ascii", "backslashreplace").decode()
     except (ValueError, RecursionError):  # integers of thousands of digits, lists within lists within lists
         return "(too long to show)"
+    return text if len(text) <= limit else text[: limit - 3] + "..."
+
+
+def cut(text: str, limit: int = 1000) -> str:
+    """A message of bounded length.
+
+    Example:
+        >>> cut("no row has the key 'a'"), len(cut("x" * 1_000_000))
+        ("no row has the key 'a'", 1000)
+    """
     return text if len(text) <= limit else text[: limit - 3] + "..."
 
 

@@ -11,10 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from datasets import Dataset
 
-from bench_datasets.faults import FAULTS, BenchError, Fault
+from bench_datasets.faults import FAULTS, BenchError, Fault, cut, shorten_text
 
 if TYPE_CHECKING:
     from bench_datasets.predictions.read import Predictions
+
+UNKNOWN = "a fault code that this version does not know; remove it from pred_faults, or read the predictions again"
+"""Advice on faults of predictions whose code is none of `faults.FAULTS`; they stop the scoring."""
 
 EXAMPLES = 5
 """Most examples that a group keeps."""
@@ -122,7 +125,7 @@ class Collector:
         self.counts[code] = self.counts.get(code, 0) + 1
         kept = self.examples.setdefault(code, [])
         if len(kept) < EXAMPLES:
-            kept.append(Fault(code, key, text))
+            kept.append(Fault(code, shorten_text(key, 200), cut(text)))
 
     def extend(self, faults: Iterable[Fault]) -> None:
         """Several findings."""
@@ -133,7 +136,12 @@ class Collector:
         """The groups, commonest first; advice by code, else the fault's meaning."""
         order = sorted(self.counts, key=lambda code: (-self.counts[code], code))
         return tuple(
-            FaultGroup(code, self.counts[code], tuple(self.examples[code]), advice.get(code) or FAULTS[code].meaning)
+            FaultGroup(
+                shorten_text(code),
+                self.counts[code],
+                tuple(self.examples[code]),
+                advice.get(code) or (FAULTS[code].meaning if code in FAULTS else UNKNOWN),
+            )
             for code in order
         )
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 from datasets import Dataset
 from numpy.typing import NDArray
 
-from bench_datasets.faults import Fault
+from bench_datasets.faults import Fault, shorten_text
 from bench_datasets.masks import joined, list_offsets
 from bench_datasets.predictions.arrow_columns import arrow_columns, lists_of
 from bench_datasets.predictions.rows import FAULTS_TYPE
@@ -289,7 +289,7 @@ def unlike(kind: str, given: Sequence[object], have: Sequence[object]) -> str:
         have: the truth's.
     """
     values = list(dict.fromkeys(given))
-    if not values or not have:
+    if not values or not have or set(map(str, values)) & set(map(str, have)):  # alike: another cause
         return ""
     return (
         f" (none of the {len(values)} {kind} pairs with the truth: they look like {_sample(values)}, "
@@ -298,5 +298,5 @@ def unlike(kind: str, given: Sequence[object], have: Sequence[object]) -> str:
 
 
 def _sample(values: Sequence[object]) -> str:
-    shown = ", ".join(str(value) for value in values[:3])
-    return f"{shown}, ..., {values[-1]}" if len(values) > 3 else shown
+    shown = ", ".join(shorten_text(str(value)) for value in values[:3])
+    return f"{shown}, ..., {shorten_text(str(values[-1]))}" if len(values) > 3 else shown

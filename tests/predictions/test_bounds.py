@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from datasets import Dataset
 
 from bench_datasets import read_predictions
 from bench_datasets.faults import BenchError
 from bench_datasets.masks import MASK_TYPE, MaskColumn, column, encode_dense, parse, parse_masks
-from bench_datasets.predictions import coco, rows, text
+from bench_datasets.predictions import check, coco, rows, text
 from bench_datasets.predictions.fields import Name
+from bench_datasets.predictions.pairing import unlike
 
 RLE = {"size": [2, 3], "counts": "15"}
 
@@ -149,3 +151,17 @@ def test_coco_results_scattered_over_chunks_keep_order(tmp_path: Path, monkeypat
         mine = [item for item in items if item["image_id"] == row["id"]]
         assert row["pred_scores"] == [item["score"] for item in mine]
         assert row["pred_masks"] == [item["segmentation"] for item in mine]
+
+
+def test_check_unknown_code_and_long_names_shown_shortened() -> None:
+    row = {"id": 1, "key": "k" * 10**6, "pred_masks": [], "pred_faults": [{"code": "odd", "text": "t" * 10**6}]}
+    report = check("pbench", Dataset.from_list([row]))
+    (group,) = report.errors
+    assert (group.code, group.count) == ("odd", 1)
+    assert "does not know" in group.advice
+    assert len(str(report)) < 5000
+
+
+def test_unlike_names_that_occur_in_truth_no_hint() -> None:
+    assert unlike("ids", [7], [7]) == ""
+    assert "they look like 7, the truth's like 8" in unlike("ids", [7], [8])
