@@ -105,6 +105,7 @@ FAULTS: dict[str, FaultKind] = {
         "noted",
         candidate_without_mask="a candidate without a valid mask; it is left out",
         crowd_candidate="a crowd region among the candidates; it is no candidate",
+        sides_exchanged="polygons that fit the image only if its height and width are exchanged",
     ),
     **_kinds(
         "pvsg truth",

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
+from bench_datasets.builders.coco_annotations import looks_exchanged
 from bench_datasets.builders.instancebench_lines import Tces
 from bench_datasets.faults import BenchError
 from bench_datasets.masks import MaskColumn, parse_masks
@@ -51,7 +52,8 @@ def sound_candidates(sets: Sequence[Tces]) -> list[Candidates]:
 
     Left out are candidates without a valid mask or with an empty one (`candidate_without_mask`) and those of another
     size than the image (`size_mismatch`). An empty target stays (`target_empty`). A polygon of fewer than three points
-    beside others is left out of its mask (`polygon_part_dropped`).
+    beside others is left out of its mask (`polygon_part_dropped`). Polygons that fit the image only if its height and
+    width are exchanged are noted (`sides_exchanged`).
 
     Args:
         sets: n sets; the masks of those of one image size are read in one go.
@@ -90,18 +92,21 @@ def _read(values: Sequence[object], height: int, width: int) -> list[_Read]:
 
 def _checked(tces: Tces, read: Sequence[_Read]) -> Candidates:
     """One set's candidates, whose masks have been read."""
-    without, sizes, crowds, parts = list[str](), list[str](), list[str](), list[str]()
+    without, sizes, crowds, parts, exchanged = list[str](), list[str](), list[str](), list[str](), list[str]()
     kept = Candidates([], [], [], -1, {})
     target, empty = -1, False
     for candidate, (mask, area, wrong, dropped) in zip(tces.candidates, read, strict=True):
         name, is_target = candidate.instance_id, candidate.instance_id == tces.target
+        if looks_exchanged(candidate.segmentation, tces.height, tces.width):
+            exchanged.append(name)
         if dropped:
             parts.append(f"{name}: {dropped}")
         if mask is None:
             without.append(f"{name}: {wrong}")
         elif tuple(mask["size"]) != (tces.height, tces.width):
             height, width = mask["size"]
-            sizes.append(f"{name}: {height} x {width} where {tces.height} x {tces.width} was expected")
+            swapped = " (height and width exchanged?)" if (width, height) == (tces.height, tces.width) else ""
+            sizes.append(f"{name}: {height} x {width} where {tces.height} x {tces.width} was expected{swapped}")
         elif area == 0 and not is_target:
             without.append(f"{name}: the mask is empty")
         else:
@@ -122,6 +127,7 @@ def _checked(tces: Tces, read: Sequence[_Read]) -> Candidates:
         ("size_mismatch", sizes),
         ("crowd_candidate", crowds),
         ("polygon_part_dropped", parts),
+        ("sides_exchanged", exchanged),
     ):
         if found:
             more = f" and {len(found) - 3} more" if len(found) > 3 else ""

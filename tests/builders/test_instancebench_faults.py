@@ -67,6 +67,19 @@ CORE = [expression("t-0", "minimal"), expression("t-1", "variant")]
             -1,
             "b",
         ),
+        (
+            {
+                "height": 20,
+                "width": 10,
+                "candidates": [
+                    candidate("a", segmentation=[[0, 0, 15, 0, 15, 8, 0, 8]]),
+                    candidate("b", segmentation=[[0, 0, 5, 0, 5, 5]]),
+                ],
+            },
+            ["sides_exchanged"],
+            0,
+            "ab",
+        ),
         ({"expressions": [CORE[0], CORE[1], expression("t-1", "extra")]}, ["repeated_expression"], 0, "ab"),
         ({"expressions": [CORE[0], expression("t-1", "variant", "magic")]}, ["unknown_operation"], 0, "ab"),
         ({"expressions": CORE[:1]}, ["core_role_missing"], 0, "ab"),
