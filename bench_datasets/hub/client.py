@@ -159,8 +159,10 @@ def seconds_to_wait(error: BaseException, attempt: int) -> float | None:
 
 def _sent_again(error: BaseException) -> bool:
     """Whether it is about sending a file, which the Hub's client has tried several times by itself."""
-    with contextlib.suppress(Exception):  # an error without a request says so with an error of its own
-        return bool(getattr(_root(error), "request", None).method == "PUT")  # type: ignore[union-attr]
+    found = _root(error)
+    for holder in (getattr(found, "response", None), found):
+        with contextlib.suppress(Exception):  # an error without a request says so with an error of its own
+            return bool(holder.request.method == "PUT")  # type: ignore[union-attr]
     return False
 
 
