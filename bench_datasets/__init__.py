@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from bench_datasets.engines import merge
     from bench_datasets.faults import BenchError, FaultError
     from bench_datasets.metrics.answering import answer_features, predictor
+    from bench_datasets.metrics.checking import check
     from bench_datasets.metrics.comparing import Comparison, compare
     from bench_datasets.metrics.evaluating import metric_path
     from bench_datasets.metrics.explaining import explain
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from bench_datasets.metrics.scoring import map_score, score, score_features, scorer
     from bench_datasets.metrics.showing import show
     from bench_datasets.metrics.summarizing import summarize
-    from bench_datasets.predictions import check, read_predictions
+    from bench_datasets.predictions import read_predictions
     from bench_datasets.results import Metric, Result
 
 __version__ = "0.1.0"
@@ -40,7 +41,7 @@ _HOMES = {
     "Result": "bench_datasets.results",
     "Comparison": "bench_datasets.metrics.comparing",
     "answer_features": "bench_datasets.metrics.answering",
-    "check": "bench_datasets.predictions",
+    "check": "bench_datasets.metrics.checking",
     "compare": "bench_datasets.metrics.comparing",
     "explain": "bench_datasets.metrics.explaining",
     "map_score": "bench_datasets.metrics.scoring",

@@ -77,6 +77,7 @@ FAULTS: dict[str, FaultKind] = {
         missing_prediction="a row without a prediction",
         bad_score="a score that is no finite number, or not one score a mask",
         bad_box="a box that is not four finite numbers, or has a negative side",
+        unaligned_prediction="a list of predictions that is not one item per expression of its row",
         wrong_benchmark="rows of another benchmark",
     ),
     **_kinds(

@@ -20,16 +20,20 @@ def check(
     predictions: choices.Predictions,
     data: choices.Data = None,
     split: choices.Split = "test",
+    protocol: choices.Protocol = None,
+    missing: choices.Missing = "error",
+    on_fault: choices.OnFault = "stop",
     format: choices.Format = None,
     as_json: choices.Json = False,
 ) -> None:
-    """Say everything that is wrong with predictions, and what is merely odd. Exit code 1 if scoring would stop.
+    """List everything that is wrong with predictions and their ground truth. Exit code 1 where `score` would stop.
 
     Example: bench-datasets check pbench --data sample --predictions demo/pbench/careful.jsonl
     """
     wanted, level = choices.split_of(benchmark, split)
     kind = choices.format_of(benchmark, format)
-    report = _report(benchmark, predictions, data, wanted, level, kind)
+    choice = {"protocol": choices.protocol_of(benchmark, protocol), "missing": missing, "on_fault": on_fault}
+    report = _report(benchmark, predictions, data, wanted, level, kind, choice)
     if as_json:
         echo(report.to_json())
     else:
@@ -39,9 +43,10 @@ def check(
 
 
 def _report(
-    benchmark: str, predictions: str, data: str | None, split: str, level: str | None, kind: str | None
-) -> CheckReport:
-    import bench_datasets.predictions as ours
+    benchmark: str, predictions: str, data: str | None, split: str, level: str | None, kind: str | None,
+    choice: dict[str, str],
+) -> CheckReport:  # fmt: skip
+    import bench_datasets.metrics.checking as ours
     from bench_datasets.builders.sources import SourceUnreachableError
     from bench_datasets.cli.answers import read_answers
     from bench_datasets.cli.score import part_of
@@ -59,16 +64,16 @@ def _report(
     except SourceUnreachableError:
         if data is not None:
             raise
-        remark("the truth is out of reach: unknown, missing and resized rows go unseen; name it with --data")
+        remark("the ground truth can't be reached, so it is not checked, nor are unknown and missing rows: give --data")
     with working("checking"):
-        return ours.check(benchmark, answers, truth)
+        return ours.check(benchmark, answers, truth, **choice, whole=level is None)
 
 
 def _show(console: Console, report: CheckReport) -> None:
     from rich.padding import Padding
     from rich.text import Text
 
-    state = ("ok", "bold green") if report.ok else ("not ok", "bold red")
+    state = (report.state, "bold red" if not report.ok else "bold yellow" if report.errors else "bold green")
     head = f"{report.benchmark}: {report.rows:,} predictions, {report.masks:,} masks: "
     console.print(Text.assemble(head, state), soft_wrap=True)
     for title, style, groups in (("error", "red", report.errors), ("warning", "yellow", report.warnings)):

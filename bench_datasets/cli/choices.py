@@ -118,7 +118,7 @@ Missing = Annotated[
         "--missing",
         metavar="|".join(MISSING),
         callback=_missing,
-        help="A row without prediction: an error, or an empty answer.",
+        help="A row without a prediction: an error, or an empty prediction.",
     ),
 ]
 OnFault = Annotated[
@@ -127,7 +127,8 @@ OnFault = Annotated[
         "--on-fault",
         metavar="|".join(ON_FAULT),
         callback=_on_fault,
-        help="A faulty row: stop there, or leave it out, count it, and call the result not comparable.",
+        help="A faulty row: stop; leave it out and count it; or count its prediction as wrong. The last two make the"
+        " result not comparable.",
     ),
 ]
 Format = Annotated[

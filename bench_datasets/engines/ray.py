@@ -27,7 +27,7 @@ from bench_datasets.metrics.files import write_scores
 from bench_datasets.metrics.hashes import content_hash
 from bench_datasets.metrics.lots import BATCH_ROWS, ArrowRows
 from bench_datasets.metrics.options import ScoreOptions
-from bench_datasets.metrics.planning import Plan, count_faults, record_of, table_features
+from bench_datasets.metrics.planning import Plan, count_faults, record_of, supported, table_features
 
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem
@@ -87,8 +87,11 @@ def score_on_ray(
     ray = _ray()
     logging.getLogger("ray.data").setLevel(logging.WARNING)
     metric = get_benchmark(benchmark).metric_module()
-    options = ScoreOptions(
-        metric.get_protocol(protocol).name, missing, on_fault, engine=engine, oracle=oracle, boundary=boundary
+    options = supported(
+        benchmark,
+        ScoreOptions(
+            metric.get_protocol(protocol).name, missing, on_fault, engine=engine, oracle=oracle, boundary=boundary
+        ),
     )
     features = table_features(benchmark, boundary=boundary)
     fs, truth = locate_parquet(truth_url)

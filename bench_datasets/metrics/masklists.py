@@ -45,6 +45,16 @@ class MaskLists(NamedTuple):
         index = np.arange(int(groups[-1])) + np.repeat(self.groups[:-1][rows] - groups[:-1], sizes)
         return MaskLists(self.masks.take(index), groups, self.present[rows], {})
 
+    def emptied(self, rows: Sequence[int]) -> MaskLists:
+        """The same rows, of which some have no masks, be they sound or not."""
+        kept = np.ones(len(self.present), np.bool_)
+        kept[list(rows)] = False
+        index = np.flatnonzero(kept[self.row_of])
+        groups = np.concatenate([[0], np.cumsum(np.diff(self.groups) * kept)]).astype(np.int64)
+        place = {int(i): k for k, i in enumerate(index)} if self.wrong else {}
+        wrong = {place[i]: text for i, text in self.wrong.items() if i in place}
+        return MaskLists(self.masks.take(index), groups, self.present, wrong)
+
     def bytes_a_row(self) -> NDArray[np.int64]:
         """`(n,) int64`, bytes of counts."""
         if not len(self.masks):

@@ -18,8 +18,10 @@ class ScoreOptions:
 
     Attributes:
         protocol: a protocol's name.
-        missing: `error`: a row without prediction is a fault; `empty`: it counts as an answer without masks.
-        on_fault: `stop`: a fault ends the scoring with the row's key; `skip-and-report`: the row is left out, counted.
+        missing: `error`: a row without a prediction is a fault; `empty`: it counts as an empty prediction.
+        on_fault: `stop`: a fault ends the scoring with the row's key; `skip-and-report`: the row is left out and
+            counted; `count-as-wrong`: a faulty or missing prediction counts as wrong, and a row whose ground truth has
+            a fault is left out.
         level: PBench: the level of rows that have no `level` column of their own.
         engine: what computes with the masks, `numba` or `pycocotools`; the fastest there is for `None`.
         threads: how many the numba engine may use in each process.
@@ -51,3 +53,8 @@ class ScoreOptions:
     def stops(self) -> bool:
         """Whether a fault ends the scoring."""
         return self.on_fault == "stop"
+
+    @property
+    def counts_as_wrong(self) -> bool:
+        """Whether a faulty prediction counts as wrong."""
+        return self.on_fault == COUNT_AS_WRONG

@@ -155,7 +155,7 @@ def make_plan(
     truth = read_truth(benchmark, truth)
     if choices.get("level") is None and str(truth.split) in PBENCH_LEVELS:
         choices["level"] = str(truth.split)
-    options = ScoreOptions(chosen.name, **choices)
+    options = supported(benchmark, ScoreOptions(chosen.name, **choices))
     table_features(benchmark, boundary=options.boundary)
     if options.oracle is not None and benchmark != "pvsg":
         raise BenchError(f"oracle: {benchmark} has no tubes and relations; leave it out")
@@ -253,6 +253,20 @@ def select_labels(truth: Dataset | IterableDataset, metric: ModuleType) -> Datas
     if spool is None:
         raise BenchError("truth: expected rows, the stream gave none")
     return spool.dataset(stream.features)
+
+
+def supported(benchmark: str, options: ScoreOptions) -> ScoreOptions:
+    """The options, if the benchmark's metric module can do what they ask for.
+
+    Raises:
+        BenchError: it can't count faulty predictions as wrong.
+    """
+    if options.counts_as_wrong and not hasattr(get_benchmark(benchmark).metric_module(), "row_faults"):
+        raise BenchError(
+            f"on_fault: {benchmark} can't count faulty predictions as wrong (its metric module has no row_faults);"
+            " expected stop or skip-and-report"
+        )
+    return options
 
 
 def table_features(benchmark: str, *, boundary: bool = False) -> Features:

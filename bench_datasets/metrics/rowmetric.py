@@ -36,8 +36,13 @@ class RowMetric(evaluate.Metric):  # type: ignore[misc]
     """Columns that `compute` was given for rows that were added before."""
 
     @abstractmethod
-    def _validated(self, predictions: Any, references: Any, ids: Any, **columns: Any) -> dict[str, list[Any]]:
-        """Rows as `FEATURES` has them; what is unsound is an error that names the row."""
+    def _validated(
+        self, predictions: Any, references: Any, ids: Any, *, strict: bool = True, **columns: Any
+    ) -> dict[str, list[Any]]:
+        """Rows as `FEATURES` has them; what is unsound is an error that names the row.
+
+        Where it is not `strict`, an unsound mask is kept as something that the scoring finds to be unsound.
+        """
 
     @abstractmethod
     def _result(self, predictions: list[Any], references: list[Any], **given: Any) -> Result:
@@ -61,18 +66,24 @@ class RowMetric(evaluate.Metric):  # type: ignore[misc]
         predictions: Sequence[Any] | None = None,
         references: Sequence[Any] | None = None,
         ids: Sequence[Any] | None = None,
+        on_fault: str = "stop",
         **columns: Any,
     ) -> None:
-        """Add rows, each validated here: later, Arrow would have turned them into something else."""
+        """Add rows, each validated here: later, Arrow would have turned them into something else.
+
+        With another `on_fault` than `stop`, faulty rows are kept, and `compute` must be given the same `on_fault`.
+        """
         self._refuse(columns, self.COLUMNS, "add_batch")
-        rows = self._validated(predictions, references, ids, **columns)
+        rows = self._validated(predictions, references, ids, strict=on_fault == "stop", **columns)
         if self.writer is None:
             self.selected_feature_format = self.features
             self._init_writer()
         self.writer.write_batch(self.selected_feature_format.encode_batch(rows))
 
-    def add(self, *, prediction: Any = None, reference: Any = None, ids: Any = None, **columns: Any) -> None:
-        """Add one row; `predictions=` and `references=`, as the documentation of `evaluate` has it, mean the same."""
+    def add(
+        self, *, prediction: Any = None, reference: Any = None, ids: Any = None, on_fault: str = "stop", **columns: Any
+    ) -> None:
+        """Add one row; see `add_batch`. `predictions=` and `references=`, as `evaluate` has it, mean the same."""
         prediction = columns.pop("predictions", prediction)
         reference = columns.pop("references", reference)
         self._refuse(columns, self.COLUMNS, "add")
@@ -80,6 +91,7 @@ class RowMetric(evaluate.Metric):  # type: ignore[misc]
             predictions=[prediction],
             references=[reference],
             ids=None if ids is None else [ids],
+            on_fault=on_fault,
             **{name: [value] for name, value in columns.items() if value is not None},
         )
 
@@ -96,7 +108,8 @@ class RowMetric(evaluate.Metric):  # type: ignore[misc]
         columns = {name: given.pop(name) for name in self.COLUMNS if name in given}
         self._late = {}
         if predictions is not None or references is not None:
-            self.add_batch(predictions=predictions, references=references, ids=ids, **columns)
+            on_fault = given.get("on_fault", "stop")
+            self.add_batch(predictions=predictions, references=references, ids=ids, on_fault=on_fault, **columns)
         elif self.writer is None:
             raise BenchError("compute: expected predictions and references, here or by add_batch before; found none")
         else:

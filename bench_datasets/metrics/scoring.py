@@ -18,7 +18,7 @@ from bench_datasets.faults import BenchError
 from bench_datasets.masks import MaskError, plain, using_engine
 from bench_datasets.metrics.lots import BATCH_ROWS
 from bench_datasets.metrics.options import ScoreOptions
-from bench_datasets.metrics.planning import make_plan, table_features
+from bench_datasets.metrics.planning import make_plan, supported, table_features
 from bench_datasets.predictions.values import Rows, given_rows
 
 
@@ -63,8 +63,9 @@ def scorer(
     Args:
         benchmark: its name.
         protocol: a protocol's name; the benchmark's default for `None`.
-        missing: `error`, or `empty` to count a row without prediction as an answer without masks.
-        on_fault: `stop`, or `skip-and-report` to leave a faulty row out and count it.
+        missing: `error`, or `empty` to count a row without a prediction as an empty prediction.
+        on_fault: `stop`; `skip-and-report` to leave a faulty row out and count it; or `count-as-wrong` to score a
+            faulty or missing prediction as wrong.
         level: PBench: the level of rows without a `level` column (the source's rows, split by split).
         boundary: whether to compare outlines too (boundary IoU, boundary F), in further columns.
         engine: what computes with the masks, `numba` or `pycocotools`; the fastest there is for `None`. The numbers
@@ -85,7 +86,8 @@ def scorer(
     """
     chosen = _metric(benchmark).get_protocol(protocol).name
     table_features(benchmark, boundary=boundary)
-    return Scorer(benchmark, ScoreOptions(chosen, missing, on_fault, level, engine, threads, boundary=boundary))
+    options = ScoreOptions(chosen, missing, on_fault, level, engine, threads, boundary=boundary)
+    return Scorer(benchmark, supported(benchmark, options))
 
 
 def score_features(benchmark: str, protocol: str | None = None, *, boundary: bool = False) -> Features:
@@ -242,8 +244,9 @@ def score(
             the path or URL of a folder or file (its split `test`); or `sample` for the built-in rows.
         predictions: what `read_predictions` gives, or anything that it takes: a path, a list of dictionaries, ...
         protocol: a protocol's name; the benchmark's default for `None`.
-        missing: `error`, or `empty` to count a row without prediction as an answer without masks.
-        on_fault: `stop`, or `skip-and-report` to leave a faulty row out and count it.
+        missing: `error`, or `empty` to count a row without a prediction as an empty prediction.
+        on_fault: `stop`; `skip-and-report` to leave a faulty row out and count it; or `count-as-wrong` to score a
+            faulty or missing prediction as wrong.
         level: PBench: the level of rows without a `level` column; by default the truth's split.
         boundary: whether to compare outlines too (boundary IoU, boundary F), in further columns.
         num_proc: processes; 1 for `None`.

@@ -60,6 +60,7 @@ class CheckReport:
         masks: number of masks in them, unsound ones included.
         errors: what stops the scoring, unless it is asked to skip and report.
         warnings: what is scored, but is probably not meant.
+        on_fault: what the scoring is to do about errors: `stop`, or something that lets it go on.
     """
 
     benchmark: str
@@ -67,15 +68,23 @@ class CheckReport:
     masks: int
     errors: tuple[FaultGroup, ...] = ()
     warnings: tuple[FaultGroup, ...] = ()
+    on_fault: str = "stop"
 
     @property
     def ok(self) -> bool:
         """Whether nothing stops the scoring."""
-        return not self.errors
+        return not self.errors or self.on_fault != "stop"
+
+    @property
+    def state(self) -> str:
+        """Whether nothing stops the scoring, in words."""
+        done = {"skip-and-report": "rows with errors are left out", "count-as-wrong": "errors are counted as wrong"}
+        if not self.ok:
+            return "not ok"
+        return f"ok ({done.get(self.on_fault, 'errors are passed over')})" if self.errors else "ok"
 
     def __str__(self) -> str:
-        state = "ok" if self.ok else "not ok"
-        lines = [f"{self.benchmark}: {self.rows:,} predictions, {self.masks:,} masks: {state}"]
+        lines = [f"{self.benchmark}: {self.rows:,} predictions, {self.masks:,} masks: {self.state}"]
         for title, groups in (("error", self.errors), ("warning", self.warnings)):
             for group in groups:
                 lines.append(f"{title} {group.code}: {group.count:,} ({group.advice})")
@@ -108,7 +117,7 @@ class CheckReport:
                 cells = (title, f"<code>{_text(group.code)}</code>", f"{group.count:,}", _text(group.advice), examples)
                 rows.append("<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
         head = f"<p><b>{_text(self.benchmark)}</b>: {self.rows:,} predictions, {self.masks:,} masks: "
-        head += "ok</p>" if self.ok else "<b>not ok</b></p>"
+        head += f"{self.state}</p>" if self.ok else f"<b>{self.state}</b></p>"
         names = "".join(f"<th>{name}</th>" for name in ("", "code", "count", "what to do", "examples"))
         return head + (f"<table><tr>{names}</tr>{''.join(rows)}</table>" if rows else "")
 

@@ -85,7 +85,7 @@ def test_a_comparison_is_at_the_ranks_of_both(run: Callable[..., Any], runs: Pat
 
 
 def test_ranks_of_ones_own_compare_with_nothing(runs: Path) -> None:
-    assert "K of your own, so that the headline number is R@5/0.5 and not R@20/0.5" in str(Result.load(runs / "five"))
+    assert "the headline number is R@5/0.5 and not R@20/0.5, because of the chosen K" in str(Result.load(runs / "five"))
     with pytest.raises(NoPlaceError, match=r"R@20/0\.5, and this run's headline number is R@5/0\.5"):
         place_of(Result.load(runs / "five"), "acme/rows")
 

@@ -80,7 +80,7 @@ def test_a_mask_of_the_truth_is_met_in_the_first_part(source: Path, monkeypatch:
     monkeypatch.setattr(Plan, "score", watched)
     done = score(source)
     assert done.exit_code == 1
-    assert f"error: level_0/{POISONOUS}: masks (truth), mask 0: " in done.stderr
+    assert f"error: level_0/{POISONOUS}: masks (ground truth), mask 0: " in done.stderr
     assert POISONOUS in scored
     assert len(scored) <= 256
     done = score(source, "--on-fault", "skip-and-report")

@@ -64,7 +64,7 @@ def test_columns_that_hold_anything(columns: dict[str, Any], name: str) -> None:
 )
 def test_centers_of_another_shape(centers: Any) -> None:
     columns = {"id": [1, 2, 3, 4], "level": [0] * 4, "pred_centers": [None, [[0.5, 0.5]], centers, None], **NAMED}
-    with pytest.raises(bd.FaultError, match=r"level_0/3.*pred_centers: expected 1 pair") as stopped:
+    with pytest.raises(bd.FaultError, match=r"level_0/3.*pred_centers: expected ") as stopped:
         bd.scorer("pbench")(columns)
     assert stopped.value.code == "bad_box"
     scored = bd.scorer("pbench", on_fault="skip-and-report")(columns)
@@ -126,7 +126,7 @@ def test_a_dictionary_may_hold_levels_that_no_row_has() -> None:
 @pytest.mark.parametrize("centers", [[0.5, 0.5], [[0.5]], [[0.1, 0.2, 0.3]], "ab", 7, [[[0.5, 0.5]]]])
 def test_strange_centers_of_a_row_without_masks(centers: Any) -> None:
     columns = {"id": [7], "level": [0], "masks": [[encode(A)]], "pred_masks": [[]], "pred_centers": [centers]}
-    with pytest.raises(bd.FaultError, match="found something else") as stopped:
+    with pytest.raises(bd.FaultError, match="pred_centers: expected a list of one pair") as stopped:
         bd.scorer("pbench")(columns)
     assert stopped.value.code == "bad_box"
 

@@ -16,7 +16,7 @@ from bench_datasets.metrics.instancebench.meanings import METRICS
 from bench_datasets.metrics.instancebench.pairing import attach, pair_units, read_answers
 from bench_datasets.metrics.instancebench.protocol import PROTOCOLS, Protocol, get_protocol
 from bench_datasets.metrics.instancebench.rows import ANSWER_COLUMNS, ANSWER_FEATURES, LABEL_COLUMNS
-from bench_datasets.metrics.instancebench.score import score_table
+from bench_datasets.metrics.instancebench.score import row_faults, score_table
 from bench_datasets.metrics.instancebench.shared import shared_rows
 from bench_datasets.metrics.instancebench.summary import LOWER_IS_BETTER, gather, summarize_table
 from bench_datasets.predictions.instancebench import ORIGINAL
@@ -31,6 +31,7 @@ __all__ = [
     "OWN_METRICS",
     "OWN_PARTS",
     "PROTOCOLS",
+    "REQUIRED_COLUMNS",
     "SCORE_COLUMNS",
     "SORT_COLUMNS",
     "UNIT",
@@ -45,10 +46,14 @@ __all__ = [
     "pair_units",
     "paired_rows",
     "read_answers",
+    "row_faults",
     "score_table",
     "shared_rows",
     "summarize_table",
 ]
+
+REQUIRED_COLUMNS = ("expressions",)
+"""Columns without which ground truth rows can't be scored; rows of the config `expressions` lack them."""
 
 UNIT = "tces"
 """What is resampled."""

@@ -19,12 +19,14 @@ from bench_datasets.results import Result
 
 _INPUTS = """
 Args:
-    predictions: for each TCES a list of masks aligned with its expressions; None is an answer without a mask. A mask is
-        a COCO RLE `{"size": [height, width], "counts": str, bytes or runs}`.
+    predictions: for each TCES a list of masks aligned with its expressions; a mask of None is a prediction without a
+        mask. A mask is a COCO RLE `{"size": [height, width], "counts": str, bytes or runs}`.
     references: for each TCES a row with `target`, `candidates` and `expressions`, as `load_dataset("instancebench")`
         gives them.
     ids: what errors call each row; its position where not given.
-    on_fault: `skip-and-report` leaves a row that can't be scored out; `stop`, the default, refuses it.
+    missing: `empty` counts a prediction of None as an empty prediction; `error`, the default, refuses it.
+    on_fault: `skip-and-report` leaves a faulty row out; `count-as-wrong` counts a faulty or missing prediction as
+        wrong; `stop`, the default, refuses it. For rows that are added before, give it to `add` or `add_batch`, too.
 
 Returns:
     Values by metric key, such as `miou` and `all_target_id`; fractions, NaN where undefined.
@@ -46,21 +48,24 @@ class Instancebench(RowMetric):
     DESCRIPTION = "InstanceBench: expression sets of one target each, their masks and identities."
     INPUTS = _INPUTS
     FEATURES = Features(predictions=_TEXT, references=_TEXT, ids=_TEXT)
-    OPTIONS = ("protocol", "on_fault")
+    OPTIONS = ("protocol", "missing", "on_fault")
 
-    def _validated(self, predictions: Any, references: Any, ids: Any, **columns: Any) -> dict[str, list[Any]]:
-        n = check_aligned(predictions, references, ids, "an item a TCES")
+    def _validated(
+        self, predictions: Any, references: Any, ids: Any, *, strict: bool = True, **columns: Any
+    ) -> dict[str, list[Any]]:
+        n = check_aligned(predictions, references, ids, "an item per TCES")
         names = [None] * n if ids is None else [str(item) for item in ids]
         called = [f"row {k}" if name is None else name for k, name in enumerate(names)]
-        rows = [_row(row, who) for row, who in zip(references, called, strict=True)]
+        rows = [_row(row, who, strict) for row, who in zip(references, called, strict=True)]
         answers = []
         for masks, row, who in zip(predictions, rows, called, strict=True):
-            if not is_list(masks):
-                raise BenchError(f"{who}: predictions: expected a list of masks, found {type(masks).__name__}")
-            if len(masks) != len(row["expressions"]):
-                expected = f"{len(row['expressions'])} masks, one an expression"
-                raise BenchError(f"{who}: predictions: expected {expected}, found {len(masks)}")
-            answers.append(json.dumps(_sound(list(masks), who, "predictions")))
+            aligned = masks is None or (is_list(masks) and len(masks) == len(row["expressions"]))
+            if strict and not aligned:
+                found = len(masks) if is_list(masks) else type(masks).__name__
+                expected = f"{len(row['expressions'])} masks, one per expression"
+                raise FaultError("unaligned_prediction", who, f"predictions: expected {expected}, found {found}")
+            given = masks if is_list(masks) else None if masks is None else [None] * (len(row["expressions"]) + 1)
+            answers.append(json.dumps(None if given is None else _sound(list(given), who, "predictions", strict)))
         return {"predictions": answers, "references": [json.dumps(row) for row in rows], "ids": names}
 
     def _result(
@@ -68,6 +73,7 @@ class Instancebench(RowMetric):
         predictions: list[str],
         references: list[str],
         protocol: str | None = None,
+        missing: str = "error",
         on_fault: str = "stop",
         **given: Any,
     ) -> Result:
@@ -75,11 +81,11 @@ class Instancebench(RowMetric):
         batch: dict[str, list[Any]] = {name: [row.get(name) for row in rows] for name in _COLUMNS}
         batch["key"] = [name or f"row {k}" for k, name in enumerate(self.data["ids"][:])]
         batch["pred_masks"] = [json.loads(text) for text in predictions]
-        options = scorer("instancebench", protocol, on_fault=on_fault).options
+        options = scorer("instancebench", protocol, missing=missing, on_fault=on_fault).options
         return summarize("instancebench", score_table(batch, options), draws=0)
 
 
-def _row(row: Any, who: str) -> dict[str, Any]:
+def _row(row: Any, who: str, strict: bool) -> dict[str, Any]:
     """A truth row of plain values with sound masks."""
     absent = [
         name for name in ("target", "candidates", "expressions") if not isinstance(row, Mapping) or name not in row
@@ -92,10 +98,11 @@ def _row(row: Any, who: str) -> dict[str, Any]:
     if isinstance(result["target"], np.integer):
         result["target"] = int(result["target"])
     candidates = _records(row, "candidates", who)
-    for item, mask in zip(candidates, _sound([c.get("mask") for c in candidates], who, "candidates"), strict=True):
+    masks = _sound([c.get("mask") for c in candidates], who, "candidates", strict)
+    for item, mask in zip(candidates, masks, strict=True):
         item["mask"] = mask
     expressions = _records(row, "expressions", who)
-    donors = _sound([x.get("donor_mask") for x in expressions], who, "donor_mask")
+    donors = _sound([x.get("donor_mask") for x in expressions], who, "donor_mask", strict)
     for item, mask in zip(expressions, donors, strict=True):
         item["donor_mask"] = mask
     return {**result, "candidates": candidates, "expressions": expressions}
@@ -112,12 +119,20 @@ def _records(row: Mapping[str, Any], name: str, who: str) -> list[dict[str, Any]
     return [dict(item) for item in items]
 
 
-def _sound(masks: list[Any], who: str, column: str) -> list[Any]:
-    """The masks, `None` where they were; any other that is unsound is an error."""
+def _sound(masks: list[Any], who: str, column: str, strict: bool) -> list[Any]:
+    """The masks, `None` where they were.
+
+    An unsound mask is an error; where it is not strict, it becomes a text that says why, which the scoring finds to be
+    unsound.
+    """
     found, wrong = parse_masks(masks)
+    result: list[Any] = found.to_pylist()
     for k, text in wrong.items():
-        if masks[k] is not None:
+        if masks[k] is None:
+            continue
+        if strict:
             raise FaultError(
                 "malformed_mask", who, f"{column}, mask {k}: {text}; expected a COCO RLE of the row's image"
             )
-    return found.to_pylist()  # type: ignore[no-any-return]
+        result[k] = f"malformed: {text}"
+    return result

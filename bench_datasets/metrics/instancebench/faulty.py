@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bench_datasets.builders.instancebench_vocabulary import OPERATION_TAG, OPERATIONS
-from bench_datasets.faults import FAULTS, Fault, FaultError, stops
+from bench_datasets.faults import FAULTS, Fault, stops
 from bench_datasets.masks import MaskColumn, Status
+from bench_datasets.metrics.faulty import Faulty
 from bench_datasets.metrics.instancebench.measure import CORE, Kept
 from bench_datasets.metrics.instancebench.rows import Rows
 from bench_datasets.metrics.masklists import MaskLists
@@ -26,8 +28,8 @@ UNKNOWN = "unknown_operation"
 Flags = NDArray[np.bool_]
 
 
-def find_faults(rows: Rows, kept: Kept, options: ScoreOptions) -> dict[int, list[Fault]]:
-    """Rows that can't be scored, with their faults.
+def find_faults(rows: Rows, kept: Kept, options: ScoreOptions) -> Faulty:
+    """Rows that can't be scored as they are, with their faults.
 
     Raises:
         FaultError: there is such a row and the options say to stop.
@@ -40,19 +42,34 @@ def find_faults(rows: Rows, kept: Kept, options: ScoreOptions) -> dict[int, list
     for broken in columns.values():
         suspects[list(broken)] = True
     suspects |= np.array([bool(found) for found in rows.reading], np.bool_)
-    result: dict[int, list[Fault]] = {}
+    result = Faulty(options)
     for i in np.flatnonzero(suspects).tolist():
-        faults = _of_truth(rows, kept, i, columns, bool(empty[i])) or _of_predictions(rows, i, columns[""])
-        if not faults and odd[i]:
-            faults = [_size_mismatch(rows, kept, i)]
-        if not faults and not rows.predicted.present[i] and options.missing == "error":
+        truth = _of_truth(rows, kept, i, columns, bool(empty[i]))
+        prediction = _of_predictions(rows, i, columns[""]) if not truth else []
+        if not truth and odd[i]:
+            truth = _size_mismatch(rows, kept, i, ("candidates", "donor_mask"))
+            prediction = prediction or _size_mismatch(rows, kept, i, ("pred_masks",))
+        if not (truth or prediction) and not rows.predicted.present[i] and options.missing == "error":
             text = 'no predictions for this row; predict it, or ask for missing="empty" to count it as wrong'
-            faults = [Fault("missing_prediction", rows.keys[i], text)]
-        if faults and options.stops:
-            raise FaultError(*faults[0])
-        if faults:
-            result[i] = faults
+            prediction = [Fault("missing_prediction", rows.keys[i], text)]
+        result.add(i, truth, prediction)
     return result
+
+
+def faulty_answers(rows: Rows, kept: Kept) -> Flags:
+    """`(m,) bool`: predictions with a fault of reading, of their mask, or of its size.
+
+    Args:
+        rows: whose targets have a mask.
+        kept: their candidates.
+    """
+    masks = rows.predicted.masks
+    found = rows.faulty | ~np.isin(masks.decoded.status, (Status.OK, Status.NULL))
+    found[list(rows.predicted.wrong)] = True
+    target = (kept.groups[:-1] + kept.target)[rows.expression_row]
+    found |= masks.present & (masks.heights != kept.masks.heights[target])
+    found |= masks.present & (masks.widths != kept.masks.widths[target])
+    return found
 
 
 def _of_truth(rows: Rows, kept: Kept, i: int, columns: dict[str, dict[int, list[str]]], empty: bool) -> list[Fault]:
@@ -165,20 +182,20 @@ def _odd_sizes(rows: Rows, kept: Kept) -> Flags:
     return result
 
 
-def _size_mismatch(rows: Rows, kept: Kept, i: int) -> Fault:
-    """The first mask of another size than the target's: this benchmark resizes nothing."""
+def _size_mismatch(rows: Rows, kept: Kept, i: int, columns: Sequence[str]) -> list[Fault]:
+    """The first mask of these columns that has another size than the target's: this benchmark resizes nothing."""
     target = int(kept.groups[i] + kept.target[i])
     size = int(kept.masks.heights[target]), int(kept.masks.widths[target])
     for name, column, groups in _compared(rows, kept):
-        for k in range(int(groups[i]), int(groups[i + 1])):
+        for k in range(int(groups[i]), int(groups[i + 1])) if name in columns else ():
             found = int(column.heights[k]), int(column.widths[k])
             if column.present[k] and found != size:
                 text = (
                     f"{name}, mask {k - int(groups[i])}: expected the size {size[0]} x {size[1]} of the target's mask"
                 )
                 text += f", found {found[0]} x {found[1]}{size_advice(found, size, 'resize it yourself')}"
-                return Fault("size_mismatch", rows.keys[i], text)
-    raise AssertionError("a row is only asked for where a size differs")
+                return [Fault("size_mismatch", rows.keys[i], text)]
+    return []
 
 
 def _compared(rows: Rows, kept: Kept) -> tuple[tuple[str, MaskColumn, NDArray[np.int64]], ...]:

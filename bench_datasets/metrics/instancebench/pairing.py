@@ -10,7 +10,7 @@ import pyarrow as pa
 from datasets import Dataset
 from numpy.typing import NDArray
 
-from bench_datasets.faults import BenchError
+from bench_datasets.faults import BenchError, stops
 from bench_datasets.masks import MASK_TYPE, MaskColumn, joined, list_offsets, list_values
 from bench_datasets.metrics.masklists import MaskLists
 from bench_datasets.metrics.options import ScoreOptions
@@ -102,16 +102,22 @@ def attach(
     def lists(values: pa.Array) -> pa.Array:
         return pa.ListArray.from_arrays(pa.array(begin.astype(np.int32)), values)
 
+    faults = column("pred_faults", FAULTS_TYPE).to_pylist()
+    codes = [{fault["code"] for fault in found or ()} for found in faults]
     table = table.append_column("pred_masks", lists(column("mask", MASK_TYPE)))
     for name, given in (("pred_boxes", "box"), ("pred_candidate_ids", "candidate_id")):
         if given in schema.names:
             values = column(given, schema.field(given).type)
+            if given == "box" and options.counts_as_wrong and any("bad_box" in found for found in codes):
+                boxes = zip(values.to_pylist(), codes, strict=True)  # a box without area is wrong, null is none
+                values = pa.array([[0.0] * 4 if "bad_box" in found else box for box, found in boxes], values.type)
             if values.null_count < len(values):
                 table = table.append_column(name, lists(values))
     table = table.append_column("pred_answered", lists(pa.array(place >= 0)))
+    faulty = [any(map(stops, found)) for found in codes]
+    table = table.append_column("pred_faulty", lists(pa.array(faulty, pa.bool_())))
     for name, texts in columns.items():
         table = table.append_column(name, pa.array(texts, pa.string()))
-    faults = column("pred_faults", FAULTS_TYPE).to_pylist()
     asked = table["expressions"]
 
     def own_id(i: int, k: int) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -20,7 +20,7 @@ from bench_datasets.builders.instancebench_vocabulary import (
     TRACKS,
     track_of,
 )
-from bench_datasets.faults import BenchError
+from bench_datasets.faults import BenchError, stops
 from bench_datasets.masks import MASK_FEATURE, MASK_TYPE, MaskColumn, joined, list_offsets, list_values, parse_masks
 from bench_datasets.metrics.masklists import MaskLists, read_mask_lists
 
@@ -36,6 +36,13 @@ ANSWER_FEATURES = Features(
     }
 )
 """What a row may bear beside the truth, aligned with its expressions; null for no answer."""
+
+
+_NO_CANDIDATE = "\0"
+"""A name that no candidate bears."""
+
+Reading = list[list[tuple[str, str]]]
+"""Faults of reading, row by row: codes and texts."""
 
 
 class Records(NamedTuple):
@@ -69,6 +76,7 @@ class Rows:
         named: predicted candidates, aligned with the expressions; `None` where none was asked for.
         answered: `(m,) bool`, whether there is an answer, be it an empty one.
         reading: faults found when the predictions were read or paired.
+        faulty: `(m,) bool`, predictions that such a fault is about.
     """
 
     keys: list[str]
@@ -91,7 +99,8 @@ class Rows:
     boxes: NDArray[np.float64]
     named: list[Any] | None
     answered: NDArray[np.bool_]
-    reading: list[list[tuple[str, str]]]
+    reading: Reading
+    faulty: NDArray[np.bool_]
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -100,6 +109,23 @@ class Rows:
     def expression_row(self) -> NDArray[np.int64]:
         """`(m,) int64`, the row of each expression."""
         return np.repeat(np.arange(len(self)), np.diff(self.groups))
+
+    def without_answers(self, which: NDArray[np.bool_]) -> Rows:
+        """The same rows, of which the predictions `which` `(m,) bool` are null masks, wrong boxes and no candidates."""
+        masks = self.predicted.masks.to_pylist()
+        for k in np.flatnonzero(which).tolist():
+            masks[k] = None
+        wrong = {k: text for k, text in self.predicted.wrong.items() if not which[k]}
+        boxes = self.boxes.copy()
+        boxes[which & np.isfinite(boxes).all(axis=1)] = 0.0
+        named = self.named
+        if named is not None:
+            named = [
+                _NO_CANDIDATE if faulty and name is not None else name
+                for name, faulty in zip(named, which.tolist(), strict=True)
+            ]
+        column = MaskColumn.from_arrow(pa.array(masks, MASK_TYPE))
+        return replace(self, predicted=self.predicted._replace(masks=column, wrong=wrong), boxes=boxes, named=named)
 
 
 def read_rows(batch: pa.Table | Mapping[str, Any]) -> Rows:
@@ -110,7 +136,7 @@ def read_rows(batch: pa.Table | Mapping[str, Any]) -> Rows:
             (lists of masks or nulls aligned with the expressions), and `pred_boxes` or `pred_candidate_ids` likewise.
 
     Raises:
-        BenchError: a column is absent, or predictions are not as many as expressions.
+        BenchError: a column is absent.
     """
     names = batch.column_names if isinstance(batch, pa.Table) else list(batch)
     answers = [name for name in ("pred_masks", "pred_boxes", "pred_candidate_ids") if name in names]
@@ -138,13 +164,28 @@ def read_rows(batch: pa.Table | Mapping[str, Any]) -> Rows:
     )
     ids = [str(value) for value in _plain(candidates.fields["instance_id"], int(candidates.groups[-1]))]
     per_row = np.diff(expressions.groups)
-    predicted = _aligned_masks(batch["pred_masks"] if "pred_masks" in names else None, keys, per_row)
+    reading = [[(fault["code"], fault["text"]) for fault in found or []] for found in values("pred_faults")]
+    whole = np.array([any(stops(code) for code, _ in found) for found in reading], np.bool_)
+    if "pred_faulty" in names:  # pairing knows which of the row's predictions are faulty
+        whole = np.array([any(code == "duplicate_prediction" for code, _ in found) for found in reading], np.bool_)
+    known = [len(found) for found in reading]
+    predicted = _aligned_masks(batch["pred_masks"] if "pred_masks" in names else None, per_row, reading)
     given = {name: values(name) for name in ("pred_boxes", "pred_candidate_ids") if name in names}
     if given:
         some = np.array([any(row is not None for row in rows) for rows in zip(*given.values(), strict=True)], np.bool_)
         predicted = predicted._replace(present=some | (predicted.present if "pred_masks" in names else False))
-    reading = [[(fault["code"], fault["text"]) for fault in found or []] for found in values("pred_faults")]
-    boxes = _boxes(given.get("pred_boxes"), keys, per_row, reading)
+    candidates_named = (
+        _aligned(given["pred_candidate_ids"], "pred_candidate_ids", per_row, reading)
+        if "pred_candidate_ids" in given
+        else None
+    )
+    box_lists = _aligned(given["pred_boxes"], "pred_boxes", per_row, reading) if "pred_boxes" in given else None
+    whole |= np.array([len(found) for found in reading], np.int64) > known  # lists that are not aligned
+    faulty = np.repeat(whole, per_row)
+    if "pred_faulty" in names:
+        faulty |= np.array(_aligned(values("pred_faulty"), "pred_faulty", per_row, reading), np.bool_)
+    boxes, bad_boxes = _boxes(box_lists, per_row, reading)
+    faulty |= bad_boxes
     texts = {name: values(name) for name in ("image_id", "source", "category")}
     targets = np.array([-1 if value is None else value for value in values("target")], np.int64)
     return Rows(
@@ -155,11 +196,10 @@ def read_rows(batch: pa.Table | Mapping[str, Any]) -> Rows:
         _sizes(values("height")), _sizes(values("width")), targets,
         MaskLists(masks, candidates.groups, np.ones(n, np.bool_), wrong), ids, crowd, terms, expressions.groups,
         MaskLists(donors, expressions.groups, np.ones(n, np.bool_), unsound), predicted, boxes,
-        _aligned(given["pred_candidate_ids"], "pred_candidate_ids", keys, per_row)
-        if "pred_candidate_ids" in given else None,
-        np.array(_aligned(values("pred_answered"), "pred_answered", keys, per_row), np.bool_)
+        candidates_named,
+        np.array(_aligned(values("pred_answered"), "pred_answered", per_row, reading), np.bool_)
         if "pred_answered" in names else np.ones(int(expressions.groups[-1]), np.bool_),
-        reading,
+        reading, faulty,
     )  # fmt: skip
 
 
@@ -221,24 +261,26 @@ def _track(role: Any, operation: Any) -> str | None:
 
 
 def _boxes(
-    lists: list[Any] | None, keys: Sequence[str], per_row: NDArray[np.int64], reading: list[list[tuple[str, str]]]
-) -> NDArray[np.float64]:
-    """Boxes, NaN for none; what is wrong with one goes into the faults of its row."""
+    flat: list[Any] | None, per_row: NDArray[np.int64], reading: Reading
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Boxes, NaN for none and zeros for a bad one; which are bad. What is wrong with one is a fault of its row."""
     result = np.full((int(per_row.sum()), 4), np.nan)
-    if lists is None:
-        return result
-    row = np.repeat(np.arange(len(keys)), per_row)
-    for k, box in enumerate(_aligned(lists, "pred_boxes", keys, per_row)):
+    bad = np.zeros(len(result), np.bool_)
+    if flat is None:
+        return result, bad
+    row = np.repeat(np.arange(len(per_row)), per_row)
+    for k, box in enumerate(flat):
         if box is None:
             continue
         sides = list(box) if hasattr(box, "__len__") and not isinstance(box, (str, bytes, Mapping)) else []
         if len(sides) == 4 and all(_is_number(side) for side in sides) and min(sides[2:]) >= 0:
             result[k] = sides
             continue
+        result[k], bad[k] = 0.0, True
         at = k - int(per_row[: row[k]].sum())
         text = f"pred_boxes, box {at}: expected four finite numbers [x, y, width, height] in pixels, no negative side"
         reading[row[k]].append(("bad_box", f"{text}, found {str(box)[:60]}"))
-    return result
+    return result, bad
 
 
 def _is_number(value: Any) -> bool:
@@ -248,37 +290,49 @@ def _is_number(value: Any) -> bool:
     return bool(-1e300 < value < 1e300)
 
 
-def _aligned(lists: list[Any], name: str, keys: Sequence[str], per_row: NDArray[np.int64]) -> list[Any]:
-    """A list a row, aligned with its expressions, one behind the other; a null row is all nulls."""
+def _aligned(lists: list[Any], name: str, per_row: NDArray[np.int64], reading: Reading) -> list[Any]:
+    """A list per row, aligned with its expressions, one behind the other; a null row is all nulls.
+
+    A list that is not aligned is a fault of its row, and all nulls.
+    """
     flat: list[Any] = []
-    for key, items, count in zip(keys, lists, per_row, strict=True):
-        items = [None] * int(count) if items is None else list(items)
-        if len(items) != count:
-            raise BenchError(f"{key}: {name}: expected {count} items, one an expression, found {len(items)}")
-        flat += items
+    for i, (items, count) in enumerate(zip(lists, per_row.tolist(), strict=True)):
+        aligned = hasattr(items, "__len__") and not isinstance(items, (str, bytes, Mapping)) and len(items) == count
+        if items is not None and not aligned:
+            reading[i].append(_unaligned(name, count, items))
+        flat += list(items) if aligned else [None] * count
     return flat
 
 
-def _aligned_masks(column: Any, keys: Sequence[str], per_row: NDArray[np.int64]) -> MaskLists:
+def _unaligned(name: str, count: int, items: Any) -> tuple[str, str]:
+    found = f"{len(items)}" if hasattr(items, "__len__") and not isinstance(items, str) else type(items).__name__
+    return "unaligned_prediction", f"{name}: expected {count} items, one per expression, found {found}"
+
+
+def _aligned_masks(column: Any, per_row: NDArray[np.int64], reading: Reading) -> MaskLists:
     groups = np.concatenate([[0], np.cumsum(per_row)])
     if column is None:
         return MaskLists(
-            MaskColumn.from_arrow(pa.nulls(int(groups[-1]), MASK_TYPE)), groups, np.ones(len(keys), np.bool_), {}
+            MaskColumn.from_arrow(pa.nulls(int(groups[-1]), MASK_TYPE)), groups, np.ones(len(per_row), np.bool_), {}
         )
     lists = read_mask_lists(column)
     sizes = np.diff(lists.groups)
-    for i in np.flatnonzero(sizes != per_row).tolist():
-        if lists.present[i]:
-            raise BenchError(f"{keys[i]}: pred_masks: expected {per_row[i]} items, one an expression, found {sizes[i]}")
-    if (sizes != per_row).any():  # rows of null become as many nulls as there are expressions
-        values = lists.masks.to_pylist()
-        filled: list[Any] = []
-        for i, count in enumerate(per_row.tolist()):
-            first = int(lists.groups[i])
-            filled += values[first : first + count] if lists.present[i] else [None] * count
-        return MaskLists(MaskColumn.from_arrow(pa.array(filled, MASK_TYPE)), groups, lists.present, lists.wrong)
+    aligned = sizes == per_row
+    for i in np.flatnonzero(~aligned & lists.present).tolist():
+        reading[i].append(_unaligned("pred_masks", int(per_row[i]), range(int(sizes[i]))))
     wrong = {i: text for i, text in lists.wrong.items() if text != "the mask is null"}
-    return MaskLists(lists.masks, groups, lists.present, wrong)
+    if aligned.all():
+        return MaskLists(lists.masks, groups, lists.present, wrong)
+    # Rows that are null or not aligned become as many nulls as there are expressions.
+    values = lists.masks.to_pylist()
+    filled: list[Any] = []
+    moved: dict[int, str] = {}
+    for i, count in enumerate(per_row.tolist()):
+        first = int(lists.groups[i])
+        if aligned[i]:
+            moved |= {len(filled) + k: wrong[first + k] for k in range(count) if first + k in wrong}
+        filled += values[first : first + count] if aligned[i] else [None] * count
+    return MaskLists(MaskColumn.from_arrow(pa.array(filled, MASK_TYPE)), groups, lists.present, moved)
 
 
 def _sizes(values: list[Any]) -> NDArray[np.int64]:

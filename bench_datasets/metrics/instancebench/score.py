@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from bench_datasets.faults import Fault, stops
+from bench_datasets.faults import stops
 from bench_datasets.masks import Decoded, Status
+from bench_datasets.metrics.faulty import Faulty
 from bench_datasets.metrics.hashes import sound_hashes
 from bench_datasets.metrics.instancebench.columns import features
-from bench_datasets.metrics.instancebench.faulty import find_faults
+from bench_datasets.metrics.instancebench.faulty import faulty_answers, find_faults
 from bench_datasets.metrics.instancebench.measure import Kept, measure, measure_boundaries
 from bench_datasets.metrics.instancebench.protocol import get_protocol
 from bench_datasets.metrics.instancebench.rows import Rows, read_rows
@@ -26,7 +27,7 @@ def score_table(batch: pa.Table | Mapping[str, Any], options: ScoreOptions, read
 
     Raises:
         FaultError: a row has a fault and the options say to stop.
-        BenchError: a column is absent, or predictions are not aligned with the expressions.
+        BenchError: a column is absent.
     """
     protocol = get_protocol(options.protocol)
     rows = read_rows(batch)
@@ -34,7 +35,7 @@ def score_table(batch: pa.Table | Mapping[str, Any], options: ScoreOptions, read
         predicted = rows.predicted.masks
         predicted.remember(read if predicted.present.all() else read.spread(predicted.present))
     kept = _kept(rows)
-    faults = find_faults(rows, kept, options)
+    faulty = find_faults(rows, kept, options)
     n = len(rows)
     truth = _without_nulls(rows.candidates)
     columns: dict[str, Any] = {
@@ -46,10 +47,12 @@ def score_table(batch: pa.Table | Mapping[str, Any], options: ScoreOptions, read
         "row_sha256": sound_hashes(rows.labels, truth, truth.problems()),
         "source": rows.sources,
         "category": rows.categories,
-        "faults": [_codes(rows, faults, i) for i in range(n)],
-        "skipped": [i in faults for i in range(n)],
+        "faults": [_codes(rows, faulty, i) for i in range(n)],
+        "skipped": [i in faulty.left_out for i in range(n)],
     }
-    good = np.array([i not in faults for i in range(n)], np.bool_)
+    good = np.array([i not in faulty.left_out for i in range(n)], np.bool_)
+    if faulty.wrong:
+        rows = rows.without_answers(faulty_answers(rows, kept) & np.isin(rows.expression_row, list(faulty.wrong)))
     columns |= measure(rows, kept, good)
     if options.boundary:
         columns |= measure_boundaries(rows, kept, good)
@@ -57,15 +60,21 @@ def score_table(batch: pa.Table | Mapping[str, Any], options: ScoreOptions, read
     return pa.Table.from_pydict({name: columns[name] for name in schema.names}, schema=schema)
 
 
+def row_faults(batch: pa.Table | Mapping[str, Any], options: ScoreOptions) -> Faulty:
+    """The rows of a batch that can't be scored as they are; see `metrics.pbench.score.row_faults`."""
+    rows = read_rows(batch)
+    return find_faults(rows, _kept(rows), options)
+
+
 @cache
 def _schema(boundary: bool) -> pa.Schema:
     return features(boundary).arrow_schema.remove_metadata()
 
 
-def _codes(rows: Rows, faults: Mapping[int, list[Fault]], i: int) -> list[str]:
+def _codes(rows: Rows, faulty: Faulty, i: int) -> list[str]:
     """Codes of what the builder, the reading of predictions and the scoring found, sorted, each once."""
     read = [code for code, _ in rows.reading[i] if not stops(code)]
-    return sorted({*rows.noted[i], *read, *(fault.code for fault in faults.get(i, ()))})
+    return sorted({*rows.noted[i], *read, *faulty.codes(i)})
 
 
 def _without_nulls(lists: MaskLists) -> MaskLists:

@@ -19,7 +19,7 @@ from bench_datasets.metrics.pbench.meanings import METRICS
 from bench_datasets.metrics.pbench.pairing import attach, pair_units, read_answers
 from bench_datasets.metrics.pbench.protocol import PROTOCOLS, Protocol, get_protocol
 from bench_datasets.metrics.pbench.rows import ANSWER_COLUMNS, LABEL_COLUMNS, row_names
-from bench_datasets.metrics.pbench.score import score_table
+from bench_datasets.metrics.pbench.score import row_faults, score_table
 from bench_datasets.metrics.pbench.summary import (
     LOWER_IS_BETTER,
     count_slices,
@@ -53,6 +53,7 @@ __all__ = [
     "pair_units",
     "paired_rows",
     "read_answers",
+    "row_faults",
     "row_names",
     "score_table",
     "summarize_table",

@@ -24,8 +24,9 @@ Args:
         for all rows that were added.
     ids: what errors call each row; its position where not given.
     protocol: `released` (the default), `paper` or `card`.
-    missing: `empty` counts a prediction of None as an answer without masks; `error`, the default, refuses it.
-    on_fault: `skip-and-report` leaves a row that can't be scored out; `stop`, the default, refuses it.
+    missing: `empty` counts a prediction of None as an empty prediction; `error`, the default, refuses it.
+    on_fault: `skip-and-report` leaves a faulty row out; `count-as-wrong` counts a faulty or missing prediction as
+        wrong; `stop`, the default, refuses it. For rows that are added before, give it to `add` or `add_batch`, too.
 
 Returns:
     Values by metric key, such as `macro_f1/level_0` and `average`; fractions, NaN where undefined.
@@ -47,7 +48,7 @@ class Pbench(RowMetric):
     OPTIONS = ("protocol", "missing", "on_fault")
 
     def _validated(
-        self, predictions: Any, references: Any, ids: Any, levels: Any = None, **columns: Any
+        self, predictions: Any, references: Any, ids: Any, *, strict: bool = True, levels: Any = None, **columns: Any
     ) -> dict[str, list[Any]]:
         n = check_aligned(predictions, references, ids, "a list of masks a row")
         levels = [levels] * n if levels is None or isinstance(levels, (str, int)) else list(levels)
@@ -55,8 +56,12 @@ class Pbench(RowMetric):
         names = [None] * n if ids is None else [str(item) for item in ids]
         called = [f"row {k}" if name is None else f"row {name}" for k, name in enumerate(names)]
         return {
-            "predictions": [_masks(masks, "predictions", who) for masks, who in zip(predictions, called, strict=True)],
-            "references": [_masks(masks, "references", who) for masks, who in zip(references, called, strict=True)],
+            "predictions": [
+                _masks(masks, "predictions", who, strict) for masks, who in zip(predictions, called, strict=True)
+            ],
+            "references": [
+                _masks(masks, "references", who, strict) for masks, who in zip(references, called, strict=True)
+            ],
             "levels": [
                 None if level is None else _level(level, who) for level, who in zip(levels, called, strict=True)
             ],
@@ -103,13 +108,16 @@ class Pbench(RowMetric):
         return levels
 
 
-def _masks(masks: Any, column: str, who: str) -> list[dict[str, Any]]:
+def _masks(masks: Any, column: str, who: str, strict: bool) -> list[dict[str, Any] | None]:
+    """The masks of one row; where it is not strict, an unsound one is null, which the scoring finds to be unsound."""
     if masks is None and column == "predictions":
         return []
     if not is_list(masks):
+        if not strict:
+            return [None]
         raise FaultError("malformed_mask", who, f"{column}: expected a list of masks, found {type(masks).__name__}")
     sound, wrong = parse_masks(list(masks))
-    for k, text in wrong.items():
+    for k, text in wrong.items() if strict else ():
         raise FaultError("malformed_mask", who, f"{column}, mask {k}: {text}; expected a COCO RLE of the row's image")
     return sound.to_pylist()  # type: ignore[no-any-return]
 

@@ -8,9 +8,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from bench_datasets.faults import Fault, FaultError, stops
+from bench_datasets.faults import Fault, stops
 from bench_datasets.masks import list_offsets
 from bench_datasets.masks.resize import MAX_RESIZED
+from bench_datasets.metrics.faulty import Faulty
 from bench_datasets.metrics.masklists import MaskLists
 from bench_datasets.metrics.options import ScoreOptions
 from bench_datasets.metrics.pbench.protocol import Protocol
@@ -20,10 +21,8 @@ Problems = Mapping[int, list[str]]
 """What is wrong with masks, by row."""
 
 
-def find_faults(
-    rows: Rows, unsound_truth: Problems, protocol: Protocol, options: ScoreOptions
-) -> dict[int, list[Fault]]:
-    """Rows that can't be scored, with their faults.
+def find_faults(rows: Rows, unsound_truth: Problems, protocol: Protocol, options: ScoreOptions) -> Faulty:
+    """Rows that can't be scored as they are, with their faults.
 
     Args:
         rows: n rows.
@@ -35,20 +34,19 @@ def find_faults(
         FaultError: there is such a row and the options say to stop.
     """
     unsound_predictions = rows.predicted.problems()
-    found: dict[int, list[Fault]] = {}
+    found = Faulty(options)
     for i in np.flatnonzero(_suspects(rows, (unsound_truth, unsound_predictions))).tolist():
-        faults = [
-            Fault("malformed_mask", rows.key(i), f"masks (truth), {text}; mend the source's row")
+        truth = [
+            Fault("malformed_mask", rows.key(i), f"masks (ground truth), {text}; correct the source's row")
             for text in unsound_truth.get(i, ())
         ]
-        faults += _sizes(rows, i) if not faults else []
-        faults += _of_prediction(rows, i, unsound_predictions, options.missing)
-        if not faults and protocol.row_score == "union_hit":
-            faults += _own_size(rows, i)
-        if faults and options.stops:
-            raise FaultError(*faults[0])
-        if faults:
-            found[i] = faults
+        truth = truth or _truth_sizes(rows, i)
+        prediction = _of_prediction(rows, i, unsound_predictions, options.missing)
+        if not truth and not prediction:
+            prediction = _too_large(rows, i)
+        if not truth and not prediction and protocol.row_score == "union_hit":
+            prediction = _own_size(rows, i)
+        found.add(i, truth, prediction)
     return found
 
 
@@ -75,8 +73,6 @@ def _suspects(rows: Rows, problems: tuple[Problems, Problems]) -> NDArray[np.boo
     for broken in problems:
         suspects[list(broken)] = True
     suspects |= _sizes_in(rows.reading) > 0
-    suspects |= (_sizes_in(rows.centers) != np.diff(rows.predicted.groups)) & rows.has_centers
-    suspects |= rows.strange.to_numpy(zero_copy_only=False)
     return suspects
 
 
@@ -96,16 +92,22 @@ def _uneven(lists: MaskLists) -> NDArray[np.bool_]:
     return found
 
 
-def _sizes(rows: Rows, i: int) -> list[Fault]:
-    """Truth masks that differ in size can't be scored, nor predictions be resized to a size beyond all bounds."""
+def _truth_sizes(rows: Rows, i: int) -> list[Fault]:
+    """Truth masks that differ in size can't be scored."""
     sizes = _sizes_of(rows.true, i)
-    if len(sizes) > 1:
-        shown = ", ".join(f"{h} x {w}" for h, w in sorted(sizes))
-        text = f"masks (truth): expected one size, found {shown}; mend the source's row"
-        return [Fault("image_size_mismatch", rows.key(i), text)]
+    if len(sizes) < 2:
+        return []
+    shown = ", ".join(f"{h} x {w}" for h, w in sorted(sizes))
+    text = f"masks (ground truth): expected one size, found {shown}; correct the source's row"
+    return [Fault("image_size_mismatch", rows.key(i), text)]
+
+
+def _too_large(rows: Rows, i: int) -> list[Fault]:
+    """Predictions can't be resized to a size beyond all bounds."""
+    sizes = _sizes_of(rows.true, i)
     for height, width in sizes:
         if height * width > MAX_RESIZED and _sizes_of(rows.predicted, i) - sizes:
-            text = f"pred_masks: too large to resize to the truth's {height} x {width}; give them at that size"
+            text = f"pred_masks: too large to resize to the ground truth's {height} x {width}; give them at that size"
             return [Fault("size_mismatch", rows.key(i), text)]
     return []
 
@@ -122,7 +124,7 @@ def _own_size(rows: Rows, i: int) -> list[Fault]:
     if rows.true.groups[i + 1] > rows.true.groups[i] or len(sizes) < 2:
         return []
     shown = ", ".join(f"{h} x {w}" for h, w in sorted(sizes))
-    text = f"pred_masks: the row has no truth, so its predictions must be of one size; found {shown}"
+    text = f"pred_masks: the row has no ground truth, so its predictions must be of one size; found {shown}"
     return [Fault("size_mismatch", rows.key(i), text)]
 
 
@@ -135,14 +137,6 @@ def _of_prediction(rows: Rows, row: int, problems: Problems, missing: str) -> li
         advice = "; re-encode the prediction's masks (`check` lists them all)"
         found = [Fault("malformed_mask", key, f"pred_masks, {text}{advice}") for text in problems[row]]
     if not found and not rows.predicted.present[row] and missing == "error":
-        text = (
-            'no prediction for this row; predict it, or ask for missing="empty" to count it as an answer without masks'
-        )
+        text = 'no prediction for this row; predict it, or ask for missing="empty" to count it as an empty prediction'
         found = [Fault("missing_prediction", key, text)]
-    count, given = int(np.diff(rows.predicted.groups[row : row + 2])[0]), rows.centers[row].as_py()
-    strange = rows.strange[row].as_py()
-    if not found and given is not None and (strange or len(given) != count):
-        other = "something else" if strange else len(given)
-        text = f"pred_centers: expected {count} pairs [x, y], one a mask, found {other}"
-        found = [Fault("bad_box", key, text)]
     return found

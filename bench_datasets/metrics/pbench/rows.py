@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 
 from bench_datasets.benchmarks import PBENCH_LEVELS
 from bench_datasets.faults import BenchError
-from bench_datasets.masks import joined
+from bench_datasets.masks import joined, list_offsets, list_values
 from bench_datasets.metrics.masklists import MaskLists, read_mask_lists
 from bench_datasets.predictions import lists_of
+from bench_datasets.predictions.fields import Found, read_pairs, read_scores
 from bench_datasets.predictions.rows import FAULTS_TYPE
 
 LABEL_COLUMNS = ("key", "id", "level", "expression", "masks", "count", "faults", "image_sha256")
@@ -25,6 +26,13 @@ CENTERS_TYPE = pa.list_(pa.list_(pa.float64(), 2))
 """Arrow type of the centres: a list of pairs x, y a row."""
 
 CODES_TYPE = pa.list_(pa.string())
+
+NUMBERS: Mapping[str, Callable[[Any, int], Found]] = {
+    "pred_scores": lambda value, masks: read_scores(value, masks)[1],
+    "pred_centers": lambda value, masks: read_pairs(value, masks, "pred_centers", ("x", "y"))[1],
+    "pred_sizes": lambda value, masks: read_pairs(value, masks, "pred_sizes", ("height", "width"))[1],
+}
+"""Columns of numbers that go with the masks, and what finds the faults of one row: as in files of predictions."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +48,6 @@ class Rows:
         true: truth masks.
         predicted: predicted masks, in the order given; null where a row has no prediction.
         centers: the predicted centres as fractions of the image, of `CENTERS_TYPE`; null where there are none.
-        strange: bool, rows whose centres are no list of pairs (and an empty one in `centers`).
         reading: faults found when the predictions were read, of `FAULTS_TYPE`.
     """
 
@@ -52,7 +59,6 @@ class Rows:
     true: MaskLists
     predicted: MaskLists
     centers: pa.Array
-    strange: pa.Array
     reading: pa.Array
 
     def __len__(self) -> int:
@@ -77,10 +83,17 @@ class Rows:
         index = pa.array(rows, pa.int64())
         return self._each(lambda column: column.take(index), lambda lists: lists.take(rows))
 
+    def without_predictions(self, rows: Sequence[int]) -> Rows:
+        """The same rows, of which some have an empty prediction."""
+        empty = np.zeros(len(self), np.bool_)
+        empty[list(rows)] = True
+        centers = pc.if_else(pa.array(empty), pa.scalar(None, CENTERS_TYPE), self.centers)
+        return replace(self, predicted=self.predicted.emptied(rows), centers=centers)
+
     def _each(self, column: Callable[[Any], Any], lists: Callable[[MaskLists], MaskLists]) -> Rows:
         return Rows(
             column(self.keys), column(self.levels), column(self.labels), column(self.clusters), column(self.noted),
-            lists(self.true), lists(self.predicted), column(self.centers), column(self.strange), column(self.reading),
+            lists(self.true), lists(self.predicted), column(self.centers), column(self.reading),
         )  # fmt: skip
 
 
@@ -114,8 +127,11 @@ def read_rows(batch: pa.Table | Mapping[str, Any], level: str | None, *, predict
 
     ids = column("id")
     levels = _levels(batch["level"] if "level" in names else pa.nulls(n), level)
-    centers, strange = _centers(batch["pred_centers"] if "pred_centers" in names else pa.nulls(n))
+    centers = _centers(batch["pred_centers"] if "pred_centers" in names else pa.nulls(n))
     keys = _keys(column("key", pa.string()), levels, ids)
+    predicted = read_mask_lists(batch["pred_masks"] if predictions else [None] * n)
+    reading = column("pred_faults", FAULTS_TYPE)
+    numbers = {name: batch[name] for name in NUMBERS if name in names}
     images = column("image_sha256", pa.string())
     return Rows(
         keys,
@@ -124,10 +140,9 @@ def read_rows(batch: pa.Table | Mapping[str, Any], level: str | None, *, predict
         keys if images.null_count == n else pc.coalesce(pc.if_else(pc.equal(images, ""), None, images), keys),
         column("faults", CODES_TYPE),
         read_mask_lists(batch["masks"]),
-        read_mask_lists(batch["pred_masks"] if predictions else [None] * n),
+        predicted,
         centers,
-        strange,
-        column("pred_faults", FAULTS_TYPE),
+        _with_number_faults(reading, numbers, np.diff(predicted.groups)),
     )
 
 
@@ -222,19 +237,64 @@ def _level(value: object, given: str | None) -> str:
     raise BenchError(f"level: expected one of {', '.join(PBENCH_LEVELS)}, got {value!r}")
 
 
-def _centers(column: Any) -> tuple[pa.Array, pa.Array]:
-    """The centres, of `CENTERS_TYPE`, one that is not there as NaN; and which rows hold something else, as bool."""
+def _with_number_faults(reading: pa.Array, columns: Mapping[str, Any], counts: NDArray[np.int64]) -> pa.Array:
+    """The faults of reading, with those of scores, centres and sizes that do not go with the masks.
+
+    A row that has a fault of reading already is left as it is: what was wrong is null there.
+
+    Args:
+        reading: of `FAULTS_TYPE`.
+        columns: the columns of `NUMBERS` that there are.
+        counts: `(n,) int64`, masks of each row.
+    """
+    found: dict[int, Found] = {}
+    for name, column in columns.items():
+        if not _aligned_numbers(column, counts):
+            values = column.to_pylist() if isinstance(column, (pa.Array, pa.ChunkedArray)) else list(column)
+            for i, value in enumerate(values):
+                own = NUMBERS[name](value, int(counts[i]))
+                if own:
+                    found[i] = [*found.get(i, ()), *own]
+    if not found:
+        return reading
+    old = reading.to_pylist()
+    new = [row or [{"code": code, "text": text} for code, text in found.get(i, ())] for i, row in enumerate(old)]
+    return pa.array(new, FAULTS_TYPE)
+
+
+def _aligned_numbers(column: Any, counts: NDArray[np.int64]) -> bool:
+    """Whether an Arrow column holds finite numbers, one (or one pair) per mask; rows may be null."""
+    if not isinstance(column, (pa.Array, pa.ChunkedArray)):
+        return False
+    array = joined(column)
+    if array.null_count == len(array):
+        return True
+    if not pa.types.is_list(array.type):
+        return False
+    if (np.diff(list_offsets(array)) != counts)[array.is_valid().to_numpy(zero_copy_only=False)].any():
+        return False
+    values = list_values(array)
+    if pa.types.is_list(values.type) or pa.types.is_fixed_size_list(values.type):
+        if values.null_count or not pc.all(pc.equal(pc.list_value_length(values), 2)).as_py():
+            return len(values) == 0
+        values = values.flatten()
+    if not (pa.types.is_floating(values.type) or pa.types.is_integer(values.type)) or values.null_count:
+        return len(values) == 0
+    return bool(len(values) == 0 or pc.all(pc.is_finite(values)).as_py())
+
+
+def _centers(column: Any) -> pa.Array:
+    """The centres, of `CENTERS_TYPE`; one that is not there is NaN, and a row of something else has none."""
     if isinstance(column, (pa.Array, pa.ChunkedArray)):
         array = joined(column)
         if array.null_count == len(array):
-            return pa.nulls(len(array), CENTERS_TYPE), pa.repeat(False, len(array))
+            return pa.nulls(len(array), CENTERS_TYPE)
         if array.type == CENTERS_TYPE and not array.flatten().null_count:
-            return array, pa.repeat(False, len(array))
+            return array
         column = array.to_pylist()
     rows = [None if value is None else _pairs(value) for value in column]
-    strange = [value is not None and row is None for value, row in zip(column, rows, strict=True)]
-    found = [[] if odd else row for row, odd in zip(rows, strange, strict=True)]
-    return pa.array(found, CENTERS_TYPE), pa.array(strange, pa.bool_())
+    found = [[] if value is not None and row is None else row for value, row in zip(column, rows, strict=True)]
+    return pa.array(found, CENTERS_TYPE)
 
 
 def _pairs(value: Any) -> list[list[float]] | None:

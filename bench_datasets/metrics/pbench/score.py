@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
-from bench_datasets.faults import Fault, stops
+from bench_datasets.faults import stops
 from bench_datasets.masks import Decoded
 from bench_datasets.metrics.columns import list_column, spread
+from bench_datasets.metrics.faulty import Faulty
 from bench_datasets.metrics.hashes import sound_hashes
 from bench_datasets.metrics.masklists import CHUNK_BYTES, parts
 from bench_datasets.metrics.options import ScoreOptions
@@ -66,35 +68,69 @@ def _chunks(rows: Rows) -> Iterator[Rows]:
         yield rows.slice(start, stop)
 
 
+def row_faults(batch: pa.Table | Mapping[str, Any], options: ScoreOptions) -> Faulty:
+    """The rows of a batch that can't be scored as they are; nothing is scored.
+
+    Args:
+        batch: as for `score_table`.
+        options: how rows would be scored.
+
+    Raises:
+        FaultError: there is such a row and the options say to stop.
+        BenchError: a column is absent.
+    """
+    rows = read_rows(batch, options.level)
+    return find_faults(rows, rows.true.problems(), get_protocol(options.protocol), options)
+
+
 def _score_chunk(rows: Rows, protocol: Protocol, options: ScoreOptions) -> dict[str, Any]:
     n, unsound = len(rows), rows.true.problems()
-    faults = find_faults(rows, unsound, protocol, options)
+    faulty = find_faults(rows, unsound, protocol, options)
     good = np.ones(n, np.bool_)
-    good[list(faults)] = False
-    measured = measure(rows if not faults else rows.take(np.flatnonzero(good)), protocol, boundary=options.boundary)
+    good[list(faulty.left_out)] = False
+    scored = rows if not faulty.wrong else rows.without_predictions(list(faulty.wrong))
+    scored = scored if good.all() else scored.take(np.flatnonzero(good))
+    measured = measure(scored, protocol, boundary=options.boundary)
+    if faulty.wrong:
+        wrong = np.zeros(n, np.bool_)
+        wrong[list(faulty.wrong)] = True
+        measured = _with_false_positives(measured, wrong[good])
     return {
         "key": rows.keys,
         "cluster": rows.clusters,
         "protocol": pa.repeat(f"{protocol.name}@{protocol.version}", n),
         "row_sha256": sound_hashes(rows.labels, rows.true, unsound),
         "level": rows.levels,
-        "faults": _codes(rows, faults, noted_sizes(rows)),
+        "faults": _codes(rows, faulty, noted_sizes(rows)),
         "skipped": ~good,
         **{name: spread(values, good, DEFAULTS.get(name, 0)) for name, values in measured.items()},
     }
 
 
-def _codes(rows: Rows, faults: Mapping[int, list[Fault]], sizes: Mapping[int, Sequence[str]]) -> pa.Array:
+def _with_false_positives(measured: Mapping[str, pa.Array], wrong: NDArray[np.bool_]) -> dict[str, pa.Array]:
+    """Count one mask without a pixel in the rows without ground truth whose prediction counts as wrong.
+
+    An empty prediction is the right one for such a row, so a faulty prediction must not be scored as empty there.
+    """
+    found = dict(measured)
+    for name in ("raw_count", "nms_count", "kept_count"):
+        counts = measured[name].to_numpy() + (wrong & (measured["true_count"].to_numpy() == 0))
+        found[name] = pa.array(counts, measured[name].type)
+    return found
+
+
+def _codes(rows: Rows, faulty: Faulty, sizes: Mapping[int, Sequence[str]]) -> pa.Array:
     """Codes of what the builder, the reading of predictions and the scoring found, sorted, each once."""
-    if not faults and not sizes and not len(rows.noted.flatten()) and not len(rows.reading.flatten()):
+    found_any = faulty.left_out or faulty.wrong or sizes
+    if not found_any and not len(rows.noted.flatten()) and not len(rows.reading.flatten()):
         return list_column(CODES_TYPE, [], np.zeros(len(rows), np.int64))
     found = [
         sorted(
             {
                 *(noted or ()),
                 *(fault["code"] for fault in read or () if not stops(fault["code"])),
-                *(fault.code for fault in faults.get(i, ())),
-                *(sizes.get(i, ()) if i not in faults else ()),
+                *faulty.codes(i),
+                *(sizes.get(i, ()) if i not in faulty.left_out and i not in faulty.wrong else ()),
             }
         )
         for i, (noted, read) in enumerate(zip(rows.noted.to_pylist(), rows.reading.to_pylist(), strict=True))

@@ -18,7 +18,7 @@ from bench_datasets.metrics.pvsg.meanings import METRICS
 from bench_datasets.metrics.pvsg.pairing import attach, pair_units, read_answers
 from bench_datasets.metrics.pvsg.protocol import PROTOCOLS, Protocol, get_protocol
 from bench_datasets.metrics.pvsg.rows import ANSWER_COLUMNS, LABEL_COLUMNS
-from bench_datasets.metrics.pvsg.score import score_table
+from bench_datasets.metrics.pvsg.score import row_faults, score_table
 from bench_datasets.metrics.pvsg.summary import (
     LOWER_IS_BETTER,
     panoptic_statistics,
@@ -53,6 +53,7 @@ __all__ = [
     "pair_units",
     "paired_rows",
     "read_answers",
+    "row_faults",
     "score_table",
     "summarize_table",
 ]

@@ -30,8 +30,9 @@ Args:
     protocol: `official` (the default), `volume`, `card` or `weak_official`.
     k: ranks; 20, 50 and 100 by default.
     thresholds: overlaps; .5 and .1 by default.
-    missing: `empty` counts a prediction of None as an empty answer; `error`, the default, refuses it.
-    on_fault: `skip-and-report` leaves a video that can't be scored out; `stop`, the default, refuses it.
+    missing: `empty` counts a prediction of None as an empty prediction; `error`, the default, refuses it.
+    on_fault: `skip-and-report` leaves a faulty video out; `count-as-wrong` counts a faulty or missing prediction as
+        wrong; `stop`, the default, refuses it. For videos that are added before, give it to `add` or `add_batch`, too.
     oracle: `tubes` or `relations`; see the score options.
 
 Returns:
@@ -45,6 +46,7 @@ _PREDICTION = {
     "answered": Value("bool"),
     "tubes": List({"tube_id": Value("string"), "category": Value("string"), **_TUBE}),
     "triplets": List({**_RELATION, "score": Value("float64")}),
+    "faults": List({"code": Value("string"), "text": Value("string")}),
 }
 _REFERENCE = {
     "key": Value("string"),
@@ -66,12 +68,14 @@ class Pvsg(RowMetric):
     FEATURES = Features(predictions=_PREDICTION, references=_REFERENCE)
     OPTIONS = ("protocol", "k", "thresholds", "missing", "on_fault", "oracle")
 
-    def _validated(self, predictions: Any, references: Any, ids: Any, **columns: Any) -> dict[str, list[Any]]:
+    def _validated(
+        self, predictions: Any, references: Any, ids: Any, *, strict: bool = True, **columns: Any
+    ) -> dict[str, list[Any]]:
         check_aligned(predictions, references, ids, "one item a video")
         called = [_called(row, k, None if ids is None else ids[k]) for k, row in enumerate(references)]
         return {
-            "predictions": [_prediction(item, who) for item, who in zip(predictions, called, strict=True)],
-            "references": [_reference(row, who) for row, who in zip(references, called, strict=True)],
+            "predictions": [_prediction(item, who, strict) for item, who in zip(predictions, called, strict=True)],
+            "references": [_reference(row, who, strict) for row, who in zip(references, called, strict=True)],
         }
 
     def _result(
@@ -92,6 +96,7 @@ class Pvsg(RowMetric):
         batch["key"] = [key if key not in keys[:i] else f"{key} (row {i})" for i, key in enumerate(keys)]
         for name in ("tubes", "triplets"):
             batch[f"pred_{name}"] = [row[name] if row["answered"] else None for row in predictions]
+        batch["pred_faults"] = [row["faults"] for row in predictions]
         table = score_table(batch, options).cast(features().arrow_schema)
         return summarize("pvsg", table, k=tuple(k), thresholds=thresholds, draws=0)
 
@@ -103,7 +108,18 @@ def _called(row: Any, position: int, name: Any) -> str:
     return f"row {position}" if key is None else str(key)
 
 
-def _prediction(item: Any, who: str) -> dict[str, Any]:
+def _prediction(item: Any, who: str, strict: bool) -> dict[str, Any]:
+    """A prediction as it is kept; of a faulty one that is to be kept, its fault alone."""
+    try:
+        return {**_sound_prediction(item, who), "faults": []}
+    except FaultError as error:
+        if strict:
+            raise
+        fault = {"code": error.code, "text": error.text}
+        return {"answered": True, "tubes": [], "triplets": [], "faults": [fault]}
+
+
+def _sound_prediction(item: Any, who: str) -> dict[str, Any]:
     if item is None:
         return {"answered": False, "tubes": [], "triplets": []}
     if not isinstance(item, Mapping) or not {"tubes", "triplets"} <= set(item):
@@ -123,7 +139,7 @@ def _prediction(item: Any, who: str) -> dict[str, Any]:
     return {"answered": True, "tubes": shapes, "triplets": triplets}
 
 
-def _reference(row: Any, who: str) -> dict[str, Any]:
+def _reference(row: Any, who: str, strict: bool) -> dict[str, Any]:
     needed = {"objects", "tubes", "relations"}
     if not isinstance(row, Mapping) or not needed <= set(row):
         raise BenchError(
@@ -141,15 +157,15 @@ def _reference(row: Any, who: str) -> dict[str, Any]:
         "key": who,
         **{name: row.get(name) for name in ("source", "height", "width", "num_frames", "frames_present")},
         "objects": objects,
-        "tubes": _shapes(_tubes(row["tubes"], who, "references", ())),
+        "tubes": _shapes(_tubes(row["tubes"], who, "references", (), strict)),
         "relations": [_relation(item, who, "references, relations") for item in row["relations"]],
         "faults": list(row.get("faults") or []),
     }
 
 
-def _tubes(tubes: Any, who: str, column: str, fields: Sequence[str]) -> TubeLists:
+def _tubes(tubes: Any, who: str, column: str, fields: Sequence[str], strict: bool = True) -> TubeLists:
     lists = read_tube_lists([_rows(tubes, who, f"{column}, tubes")], fields)
-    for text in lists.problems().get(0, ()):
+    for text in lists.problems().get(0, ()) if strict else ():
         raise FaultError("malformed_mask", who, f"{column}, {text}")
     return lists
 

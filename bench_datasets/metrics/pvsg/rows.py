@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -52,6 +52,11 @@ class Row:
     def answered(self) -> bool:
         """Whether there is a prediction, be it an empty one."""
         return bool(self.predicted.present[0]) or self.values["pred_triplets"] is not None
+
+    def without_prediction(self) -> Row:
+        """The same video with an empty prediction."""
+        empty = read_tube_lists([[]], ("tube_id", "category"))
+        return replace(self, values={**self.values, "pred_triplets": []}, predicted=empty, reading=[])
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,8 @@ import numpy as np
 import pyarrow as pa
 
 from bench_datasets.builders.pvsg_vocabulary import CATEGORIES, PREDICATES
-from bench_datasets.faults import FAULTS, Fault, FaultError, stops
+from bench_datasets.faults import FAULTS, Fault, stops
+from bench_datasets.metrics.faulty import Faulty
 from bench_datasets.metrics.hashes import row_hashes
 from bench_datasets.metrics.options import ScoreOptions
 from bench_datasets.metrics.pvsg import panoptic
@@ -55,32 +56,69 @@ def score_table(batch: pa.Table | Mapping[str, Any], options: ScoreOptions) -> p
     return pa.Table.from_pylist(rows, schema=schema)
 
 
+def row_faults(batch: pa.Table | Mapping[str, Any], options: ScoreOptions) -> Faulty:
+    """The videos of a batch that can't be scored as they are; see `metrics.pbench.score.row_faults`."""
+    faulty = Faulty(options)
+    for i, row in enumerate(read_rows(batch)):
+        _judge(row, faulty, i)
+        if i not in faulty.left_out:
+            label_fields(row)
+            read_truth(row)
+    return faulty
+
+
 def _score_row(row: Row, options: ScoreOptions) -> dict[str, Any]:
     """One video's score row; without its lists where a fault keeps it from being scored."""
-    noted = {str(code) for code in row.values["faults"] or []}
-    mended = [code for code in sorted(noted) if code in FAULTS and stops(code)]
     result: dict[str, Any] = {
         "key": row.key, "cluster": row.key, "row_sha256": "", "source": row.values["source"], "skipped": False,
         **{field.name: [] for field in features().arrow_schema if pa.types.is_list(field.type)},
     }  # fmt: skip
-    faults = _mask_faults(row, row.true, "tubes (truth)", "mend the source's row")
-    if not faults:
+    if not _truth_mask_faults(row):
         fields, groups = label_fields(row), np.array([0, len(row.true.masks)])
         result["row_sha256"] = row_hashes([fields], row.true.masks, groups)[0]
-    faults += [Fault(code, row.key, f"ground truth: {FAULTS[code].meaning}") for code in mended]
-    faults += _prediction_faults(row, options)
-    prediction: Prediction | None = None
-    if not faults:
-        prediction, wrong, found = read_prediction(row)
-        faults = [Fault(code, row.key, f"prediction, {text}; `check` lists all that is wrong") for code, text in wrong]
-        noted |= set() if wrong else {code for code, _ in (*found, *row.reading)}
-    if faults and options.stops:
-        raise FaultError(*faults[0])
-    result["faults"] = sorted(noted | {fault.code for fault in faults})
-    if faults or prediction is None:
+    faulty = Faulty(options)
+    prediction, noted = _judge(row, faulty, 0)
+    if faulty.wrong:
+        prediction, _, _ = read_prediction(row.without_prediction())
+    result["faults"] = sorted({*(row.values["faults"] or []), *noted, *faulty.codes(0)})
+    if faulty.left_out or prediction is None:
         return {**result, "skipped": True}
-    truth = read_truth(row)
-    return {**result, **_measured(truth, prediction, options)}
+    return {**result, **_measured(read_truth(row), prediction, options)}
+
+
+def _judge(row: Row, faulty: Faulty, i: int) -> tuple[Prediction | None, set[str]]:
+    """Find a video's faults.
+
+    Args:
+        row: the video.
+        faulty: takes its faults.
+        i: its place in the batch.
+
+    Returns:
+        The prediction, `None` if it has a fault, and the codes that are noted of it.
+
+    Raises:
+        FaultError: there is a fault, and the options say to stop.
+    """
+    truth, wrong, noted = _truth_faults(row), _prediction_faults(row, faulty.options), set[str]()
+    prediction: Prediction | None = None
+    if not truth and not wrong:
+        prediction, texts, found = read_prediction(row)
+        wrong = [Fault(code, row.key, f"prediction, {text}; `check` lists all that is wrong") for code, text in texts]
+        noted = set() if wrong else {code for code, _ in (*found, *row.reading)}
+    faulty.add(i, truth, wrong)
+    return None if wrong else prediction, noted
+
+
+def _truth_faults(row: Row) -> list[Fault]:
+    """Faults of the ground truth that end the scoring: those of its masks, and those that the builder noted."""
+    noted = sorted(code for code in row.values["faults"] or [] if code in FAULTS and stops(code))
+    found = [Fault(code, row.key, f"ground truth: {FAULTS[code].meaning}") for code in noted]
+    return _truth_mask_faults(row) + found
+
+
+def _truth_mask_faults(row: Row) -> list[Fault]:
+    return _mask_faults(row, row.true, "tubes (ground truth)", "correct the source's row")
 
 
 def _prediction_faults(row: Row, options: ScoreOptions) -> list[Fault]:
@@ -89,7 +127,7 @@ def _prediction_faults(row: Row, options: ScoreOptions) -> list[Fault]:
     if not found:
         found = _mask_faults(row, row.predicted, "pred_tubes", "re-encode the prediction's masks (`check` lists all)")
     if not found and not row.answered and options.missing == "error":
-        text = 'no prediction for this video; predict it, or ask for missing="empty" to count it as an empty answer'
+        text = 'no prediction for this video; predict it, or ask for missing="empty" to count it as an empty prediction'
         found = [Fault("missing_prediction", row.key, text)]
     return found
 

@@ -161,8 +161,13 @@ def test_boxes_in_a_map(box: Any) -> None:
 @pytest.mark.parametrize("name", ["pred_masks", "pred_boxes", "pred_candidate_ids"])
 def test_answers_that_are_not_aligned(name: str) -> None:
     batch = {**batch_of([simple("b")], {}), name: [[None]]}
-    with pytest.raises(bd.BenchError, match=f"b: {name}: expected 2 items, one an expression, found 1"):
+    words = f"b: predictions: {name}: expected 2 items, one per expression, found 1"
+    with pytest.raises(bd.FaultError, match=words) as error:
         bd.scorer("instancebench")(batch)
+    assert error.value.code == "unaligned_prediction"
+    scores = bd.scorer("instancebench", on_fault="skip-and-report")(batch)
+    assert scores["skipped"] == [True]
+    assert scores["faults"] == [["unaligned_prediction"]]
 
 
 @pytest.mark.parametrize("name", ["pred_masks", "pred_boxes", "pred_candidate_ids"])
@@ -226,9 +231,8 @@ def test_a_model_that_never_answers(tmp_path: Path) -> None:
 def test_nothing_is_left(tmp_path: Path) -> None:
     truth = truth_of([simple("a", faults=["target_missing"])])
     scores = bd.score("instancebench", truth, read_lines(answers("a"), tmp_path), on_fault="skip-and-report")
-    result = bd.summarize("instancebench", scores)
-    assert result.dataset["rows"]["scored"] == 0
-    assert all(metric.n == 0 for metric in result.metrics.values())
+    with pytest.raises(bd.BenchError, match=r"none of the 1 rows was scored.*target_missing: 1"):
+        bd.summarize("instancebench", scores)
 
 
 def comparable(n: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, **options: Any) -> str | None:

@@ -144,7 +144,7 @@ def test_explain_takes_a_built_row_and_refuses_a_faulty_one() -> None:
     assert [item["iou"] for item in found.facts["expressions"]] == [1.0, 0.0]
     with pytest.raises(bd.FaultError, match="k: pred_masks, mask 1"):
         bd.explain("instancebench", row, [None, {"size": [1, 100], "counts": "zz"}])
-    with pytest.raises(bd.BenchError, match="k: pred_masks: expected 2 items"):
+    with pytest.raises(bd.BenchError, match="k: predictions: pred_masks: expected 2 items"):
         bd.explain("instancebench", row, [None])
 
 

@@ -109,7 +109,7 @@ def test_faults_of_the_truth(video: Video) -> None:
     row = truth_row(video, "clip")
     row["tubes"][1]["masks"][2] = {"size": [2, 6], "counts": "zz"}
     columns = batch([row], [prediction(video)])
-    with pytest.raises(FaultError, match=r"clip: tubes \(truth\), tube 1, frame 2") as error:
+    with pytest.raises(FaultError, match=r"clip: tubes \(ground truth\), tube 1, frame 2") as error:
         score_table(columns, ScoreOptions("official"))
     assert error.value.code == "malformed_mask"
     found = score_table(columns, ScoreOptions("official", on_fault="skip-and-report")).to_pylist()[0]
