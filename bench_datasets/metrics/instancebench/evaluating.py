@@ -62,7 +62,7 @@ class Instancebench(RowMetric):
             aligned = masks is None or (is_list(masks) and len(masks) == len(row["expressions"]))
             if strict and not aligned:
                 found = len(masks) if is_list(masks) else type(masks).__name__
-                expected = f"{len(row['expressions'])} masks, one per expression"
+                expected = f"a list of masks, one per expression ({len(row['expressions'])})"
                 raise FaultError("unaligned_prediction", who, f"predictions: expected {expected}, found {found}")
             given = masks if is_list(masks) else None if masks is None else [None] * (len(row["expressions"]) + 1)
             answers.append(json.dumps(None if given is None else _sound(list(given), who, "predictions", strict)))

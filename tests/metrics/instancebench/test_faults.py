@@ -195,7 +195,7 @@ def test_evaluate_names_the_position() -> None:
     metric = bd.metric_path("instancebench")
     for predictions, references, text in (
         ([[MASK, BAD]], [good], "row 0: predictions, mask 1"),
-        ([[MASK]], [good], "row 0: predictions: expected 2 masks"),
+        ([[MASK]], [good], r"row 0: predictions: expected a list of masks, one per expression \(2\), found 1"),
         ([MASK], [good], "row 0: predictions: expected a list of masks"),
         ([[MASK, MASK]], [{"target": 0}], "row 0: references: expected a row"),
         ([[MASK, MASK]], [None], "row 0: references: expected a row"),
