@@ -16,7 +16,7 @@ from bench_datasets.results_view import n_of
 SHAPES = 8
 """Runs that are told apart by colour and shape; later ones begin anew."""
 
-WIDE, MIDDLE, NARROW = 760, 640, 380
+WHOLE, WIDE, MIDDLE, NARROW = 1120, 760, 640, 380
 """Widths that drawings are made for, in pixels; the style shows the one that fits."""
 
 MARGIN = 160
@@ -63,7 +63,7 @@ def ladder(ladder: Ladder, names: Sequence[str], width: int) -> Markup:
         names: the runs'.
         width: of the drawing, in pixels.
     """
-    left, right, step = (150, MARGIN, 15) if width > NARROW else (12, 74, 15)
+    left, right, step = (150, MARGIN, 15) if width > NARROW else (12, 134, 15)
     head = 0 if width > NARROW else 17
     label = 13 if width > NARROW else 12
     span = width - left - right
@@ -120,7 +120,7 @@ def _lane(lane: Lane, names: Sequence[str], box: tuple[float, float, float, floa
         bounds = "" if not metric.ci95 else f" [{100 * metric.ci95[0]:.1f}, {100 * metric.ci95[1]:.1f}]"
         parts.append(Markup("<g>{}<title>{}: {}{}</title></g>").format(
             marker(k, place(metric.value), at, 4.4), names[k], shown, bounds))  # fmt: skip
-        interval = Markup(' <tspan class="n">{}</tspan>').format(bounds.strip()) if not head else ""
+        interval = Markup(' <tspan class="n">{}</tspan>').format(bounds.strip())
         parts.append(Markup('<text class="value" x="{:.1f}" y="{:.1f}" font-size="{}">{}{}</text>')
                      .format(right + 10, at + 4, label - 1, shown, interval))  # fmt: skip
     return Markup("").join(parts)
@@ -181,7 +181,7 @@ def forest(found: Sequence[Difference], names: Sequence[str], runs: Sequence[int
                     width - 4, y + 4, chance(item.p_holm))
         )  # fmt: skip
     said = "; ".join(f"{d.metric} {100 * d.difference:+.1f} {chance(d.p_holm)}".strip() for d in shown)
-    title = f"{names[1]} less {names[0]}, in points: {said}"
+    title = f"{names[1]} minus {names[0]}, in points: {said}"
     return Markup(
         '<svg class="forest" viewBox="0 0 {w} {h:.0f}" width="{w}" height="{h:.0f}" role="img" aria-label="{title}">'
         "<title>{title}</title>{body}</svg>"

@@ -112,8 +112,8 @@ def ladders(results: Sequence[Result]) -> list[Ladder]:
     found = []
     for title, keys in (
         ("Overall", OVERALL),
-        ("mIoU by operation", {name.replace("_", " "): f"miou/operation/{name}" for name in OPERATIONS}),
         ("mIoU by track", {name.replace("_", " "): f"track/{name}/miou" for name in TRACKS}),
+        ("mIoU by operation", {name.replace("_", " "): f"miou/operation/{name}" for name in OPERATIONS}),
     ):
         others: Mapping[str, Mapping[str, float]] = {
             model: {name: values[key] for name, key in keys.items() if values.get(key) is not None}
@@ -185,9 +185,10 @@ def _facts(run: Run, repeat: str, keys: set[str]) -> dict[str, str]:
         if not e.areas[x]:
             words = "no mask"
         elif assigned == UNRESOLVED:
-            words = f"IoU {e.q[x]:.3f}, means no candidate"
+            words = f"IoU {e.q[x]:.3f}, matched no instance clearly"
         else:
-            name = "the target" if e.right[x] else f"another candidate, {names[int(e.row[x])][assigned]}"
-            words = f"IoU {e.q[x]:.3f}, means {name} (similarity {e.identity.score[x]:.2f})"
+            similarity = f"similarity {e.identity.score[x]:.2f}"
+            other = f"the wrong instance (#{names[int(e.row[x])][assigned]}, {similarity})"
+            words = f"IoU {e.q[x]:.3f}, matched {f'the target ({similarity})' if e.right[x] else other}"
         found[str(e.ids[x])] = f"{e.operation[x].replace('_', ' ')}; {words}"
     return found

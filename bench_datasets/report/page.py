@@ -18,12 +18,13 @@ from bench_datasets.benchmarks import get_benchmark
 from bench_datasets.builders.provenance import public_name
 from bench_datasets.faults import FAULTS
 from bench_datasets.metrics.comparing import Comparison
+from bench_datasets.metrics.legend import find, is_main, label
 from bench_datasets.report import drawing
 from bench_datasets.report.content import Content, Ladder
 from bench_datasets.report.embed import script_json
 from bench_datasets.report.runs import Run
 from bench_datasets.results import Metric
-from bench_datasets.results_view import many, plain, show, verdict
+from bench_datasets.results_view import many, n_of, plain, show, verdict
 
 FOREST_PAIRS, SENTENCES = 3, 12
 """Pairs of runs whose differences are drawn, and those that are spoken of."""
@@ -60,6 +61,7 @@ def render(
     return environment.get_template("page.html").render(
         policy=policy, style=Markup(style), script=Markup(script), data=Markup(script_json(data)),
         drawings=[Markup(item) for item in drawings], title=f"{entry.title}: {', '.join(map(plain, names))}",
+        summary=_summary(runs, comparison), numbers=_numbers(runs), many_runs=len(runs),
         entry=entry, runs=[_strip(run, i) for i, run in enumerate(runs)], protocol=runs[0].protocol,
         caption=runs[0].result.protocol, content=content, ladders=_ladders(content, names),
         errors=[_counts(content, i) for i in range(len(runs))], comparison=_compared(comparison, names),
@@ -74,8 +76,8 @@ def _oracle(runs: Sequence[Run]) -> str:
     """Whose tubes or relations the truth stood in for, run by run, in words; empty for real runs."""
     known = [(run.name, run.result.settings.get("oracle")) for run in runs]
     if len({oracle for _, oracle in known}) == 1:
-        return f"{known[0][1]}: they are the truth's own" if known[0][1] else ""
-    return "; ".join(f"{oracle} in {name}: the truth's own" for name, oracle in known if oracle)
+        return f"{known[0][1]}: those of the ground truth" if known[0][1] else ""
+    return "; ".join(f"{oracle} in {name}: those of the ground truth" for name, oracle in known if oracle)
 
 
 def _unknown(runs: Sequence[Run]) -> dict[str, str]:
@@ -86,19 +88,67 @@ def _unknown(runs: Sequence[Run]) -> dict[str, str]:
 def _ladders(content: Content, names: Sequence[str]) -> list[tuple[Ladder, Markup, list[list[str]]]]:
     """The ladders that have lanes, each drawn, and whose the grey ticks are: a head, then a line a model."""
     return [
-        (item, drawing.both_widths(partial(drawing.ladder, item, names)), _ticks(item))
+        (item, drawing.both_widths(partial(drawing.ladder, item, names)), _ticks(item, names))
         for item in content.ladders
         if item.lanes
     ]
 
 
-def _ticks(ladder: Ladder) -> list[list[str]]:
-    """Others' numbers as a table: a line a model, a column a lane."""
+def _ticks(ladder: Ladder, names: Sequence[str]) -> list[list[str]]:
+    """Published results as a table: a head, these runs, then one row per model, the highest first."""
     by_lane = [{point.name: point.percent for point in lane.published} for lane in ladder.lanes]
-    models = list(dict.fromkeys(name for found in by_lane for name in found))
     shown = [k for k, found in enumerate(by_lane) if found]
-    table = [[m, *(f"{by_lane[k][m]:g}" if m in by_lane[k] else "–" for k in shown)] for m in models]
-    return [["model", *(ladder.lanes[k].name for k in shown)], *table] if models else []
+    if not shown:
+        return []
+    models = list(dict.fromkeys(name for found in by_lane for name in found))
+    models.sort(key=lambda name: -by_lane[shown[0]].get(name, -math.inf))
+    own = [
+        [name, *("–" if (m := ladder.lanes[k].metrics[i]) is None or not math.isfinite(m.value)
+                 else f"{100 * m.value:.2f}" for k in shown)]
+        for i, name in enumerate(names)
+    ]  # fmt: skip
+    table = [[m, *(f"{by_lane[k][m]:.2f}" if m in by_lane[k] else "–" for k in shown)] for m in models]
+    return [["model", *(ladder.lanes[k].name for k in shown)], *own, *table]
+
+
+def _summary(runs: Sequence[Run], comparison: Comparison | str | None) -> list[str]:
+    """What the page says, in a sentence or a few: each run's headline, then the statement about each pair."""
+    key = runs[0].result.headline or ""
+    name, scores = label(runs[0].result.benchmark, key), []
+    for run in runs:
+        metric = run.result.metrics.get(key)
+        if metric is None or not math.isfinite(metric.value):
+            scores.append(f"{run.name} has no value")
+        else:
+            scores.append(f"{run.name} {show(metric, key)}")
+    rows = runs[0].result.dataset["rows"]["scored"]
+    lines = [f"{name} on {rows:,} row{'' if rows == 1 else 's'}: {', '.join(scores)}."] if key else []
+    if isinstance(comparison, Comparison):
+        pairs = list(comparison.statements.values())
+        lines += [found[0] for found in pairs[:FOREST_PAIRS]]
+    return lines
+
+
+NUMBERS_SHOWN = 40
+"""Main metrics that stand unfolded in the table of all metrics; longer tables are folded."""
+
+
+def _numbers(runs: Sequence[Run]) -> list[tuple[str, list[dict[str, Any]], bool]]:
+    """The table of all metrics in two parts, the main ones first: title, rows, whether it stands unfolded."""
+    benchmark = runs[0].result.benchmark
+    keys = dict.fromkeys(key for run in runs for key, metric in run.result.metrics.items() if metric.n)
+    parts: dict[bool, list[dict[str, Any]]] = {True: [], False: []}
+    for key in keys:
+        metrics = [run.result.metrics.get(key) for run in runs]
+        found = find(benchmark, key)
+        cells = []
+        for metric in metrics:
+            value, _, bounds = ("–", "", "") if metric is None else show(metric, key, interval=True).partition(" ")
+            cells.append((value, bounds))
+        row = {"key": key, "cells": cells, "n": n_of(metrics), "meaning": found[1].text if found else ""}
+        parts[is_main(benchmark, key)].append(row)
+    titles = {True: "Main metrics", False: "Further metrics"}
+    return [(titles[main], rows, main and len(rows) <= NUMBERS_SHOWN) for main, rows in parts.items() if rows]
 
 
 def _strip(run: Run, number: int) -> dict[str, Any]:
@@ -152,11 +202,13 @@ def _compared(comparison: Comparison | str | None, names: Sequence[str]) -> dict
     for (a, b), found in list(comparison.pairs.items())[:SENTENCES]:
         at = (place[a], place[b])
         draw = partial(drawing.forest, found, (a, b), at)
-        picture = drawing.both_widths(draw, drawing.MIDDLE) if len(pairs) < FOREST_PAIRS else ""
+        width = drawing.WHOLE if len(comparison.pairs) == 1 else drawing.MIDDLE
+        picture = drawing.both_widths(draw, width) if len(pairs) < FOREST_PAIRS else ""
         pairs.append({"a": a, "b": b, "signs": [drawing.sign(i) for i in at], "picture": picture,
-                      "sentence": comparison.sentences[a, b]})  # fmt: skip
+                      "statements": comparison.statements[a, b]})  # fmt: skip
     return {
-        "pairs": pairs, "more": len(comparison.pairs) - len(pairs), "remarks": comparison.remarks,
+        "pairs": pairs, "more": len(comparison.pairs) - len(pairs),
+        "remarks": [f"{remark[:1].upper()}{remark[1:]}" for remark in comparison.remarks],
         "unit": many(comparison.unit, comparison.clusters), "rows": comparison.rows,
         "draws": comparison.draws, "permutations": comparison.permutations, "seed": comparison.seed,
         "ranks": [r for r in comparison.ranks if r.metric == comparison.ranks[0].metric] if comparison.ranks else [],

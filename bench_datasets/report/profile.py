@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping
+import textwrap
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,9 @@ COLOURS = ("#7a4fa3", "#009e73", "#d55e00", "#2a8fd0", "#a07d00", "#c2447f", "#4
 """Colours that people who see few colours tell apart; markers differ too."""
 
 MARKERS = "os^DvPH<"
+
+TICK, LINE = 16, 110
+"""Height of the tick of a published result, in points; characters of a line of the caption."""
 
 SUFFIXES = (".svg", ".png", ".pdf")
 
@@ -66,9 +70,12 @@ def profile(results: Mapping[str, Result], out: str | os.PathLike[str], *, other
         figure = Figure(figsize=(8.4, sum(heights) + 0.5), layout="constrained")
         axes = figure.subplots(len(ladders), 1, squeeze=False, gridspec_kw={"height_ratios": heights})[:, 0]
         for axis, ladder in zip(axes, ladders, strict=True):
-            _draw(axis, ladder, list(results), others, comparable=values[0].comparable_to is not None)
-        handles, labels = axes[0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside upper center", ncols=4, frameon=False)
+            _draw(axis, ladder, list(results), others)
+        found = {text: handle for axis in axes for handle, text in zip(*axis.get_legend_handles_labels(), strict=True)}
+        figure.legend([*found.values()], [*found], loc="outside upper center", ncols=4, frameon=False)
+        figure.supxlabel(
+            "\n".join(_caption(ladders, values[0], others)), fontsize=8, color="#555555", x=0.02, ha="left"
+        )
         partial = target.with_name(f".{target.stem}.{os.getpid()}{target.suffix}")
         metadata = {"Software": None} if target.suffix == ".png" else {"Date": None, "Creator": None}
         if target.suffix == ".pdf":
@@ -78,7 +85,7 @@ def profile(results: Mapping[str, Result], out: str | os.PathLike[str], *, other
     return target
 
 
-def _draw(axis: Any, ladder: Ladder, names: list[str], others: bool, *, comparable: bool) -> None:
+def _draw(axis: Any, ladder: Ladder, names: list[str], others: bool) -> None:
     """One ladder: lanes from top to bottom, a line a model."""
     step = 1.0 / (len(names) + 1.2)
     labels = []
@@ -87,10 +94,10 @@ def _draw(axis: Any, ladder: Ladder, names: list[str], others: bool, *, comparab
         if lane.apart:
             axis.axhline(row - 0.5, color="#888888", linewidth=0.8)
         for k, point in enumerate(lane.published if others else []):
-            word = f"published, {'comparable' if comparable else 'not comparable'}" if not (row or k) else None
             axis.plot(
-                [point.percent] * 2, [row - 0.4, row + 0.4], color="#999999", linewidth=1.2, alpha=0.7, label=word
-            )
+                [point.percent], [row], marker="|", linestyle="none", color="#999999", markersize=TICK, alpha=0.7,
+                markeredgewidth=1.2, label=None if row or k else "published result",
+            )  # fmt: skip
         for k, (name, metric) in enumerate(zip(names, lane.metrics, strict=True)):
             if metric is None or not math.isfinite(metric.value):
                 continue
@@ -107,11 +114,17 @@ def _draw(axis: Any, ladder: Ladder, names: list[str], others: bool, *, comparab
     axis.set_axisbelow(True)
     axis.spines[["top", "right", "left"]].set_visible(False)
     axis.tick_params(axis="y", length=0)
-    note = (
-        f"   grey: {ladder.note}, {'comparable' if comparable else 'not comparable'}" if ladder.note and others else ""
-    )
     axis.set_title(f"{ladder.title}, in percent", loc="left", fontsize=10, fontweight="bold")
-    axis.set_xlabel(f"95 % intervals{note}", fontsize=8, color="#555555")
+
+
+def _caption(ladders: Sequence[Ladder], result: Result, others: bool) -> list[str]:
+    """What stands once below all panels, in lines that fit the figure."""
+    notes = list(dict.fromkeys(ladder.note for ladder in ladders if ladder.note)) if others else []
+    comparable = "comparable to" if result.comparable_to is not None else "not comparable to"
+    lines = ["Lines: 95 % confidence intervals. n: number of cases."]
+    for note in notes:
+        lines += textwrap.wrap(f"Grey ticks: published results ({note}), {comparable} these runs.", LINE)
+    return lines
 
 
 def _plain(text: str) -> str:

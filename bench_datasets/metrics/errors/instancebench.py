@@ -20,10 +20,10 @@ MOSTLY = 0.5
 """Share of a candidate's pixels from which an answer is said to cover it."""
 
 KINDS = (
-    Kind("missed", "the answer means no candidate, and none better than the target"),
-    Kind("merged", "the answer covers most of the target and of another candidate, and means neither"),
-    Kind("wrong_instance", "another candidate has a better IoU with the answer"),
-    Kind("poor_boundary", "the answer means the target, but its IoU is below the protocol's threshold"),
+    Kind("missed", "overlaps no instance well enough"),
+    Kind("merged", "covers most of the target and of another instance, and matches neither"),
+    Kind("wrong_instance", "matches another instance better than the target"),
+    Kind("poor_boundary", "matches the target, but its IoU is below the threshold of the protocol"),
     Kind("empty", "no mask, or one without a pixel"),
 )
 

@@ -194,12 +194,12 @@
     }));
     if (panel.base && state.layers.image) image(panel.base, "base", says("image"));
     const own = panel.runs[run];
-    if (only === "truth" || (!only && state.layers.truth && !state.layers.difference)) image(panel.truth, "truth", says("truth"));
+    if (only === "truth" || (!only && state.layers.truth && !state.layers.difference)) image(panel.truth, "truth", says("ground truth"));
     if (own && (only === "prediction" || (!only && state.layers.prediction && !state.layers.difference))) {
       image(own[0], "prediction", says("prediction of " + data.names[run]));
     }
     if (own && (only === "difference" || (!only && state.layers.difference))) {
-      image(own[1], "difference", says("truth against prediction of " + data.names[run]));
+      image(own[1], "difference", says("ground truth and prediction of " + data.names[run]));
     }
     if (made.children.length < 2 && panel.base) made.classList.add("pure");
     return made;
@@ -285,7 +285,7 @@
       const add = (picture, title, facts, run) => sheet.append(node("figure", {}, picture,
         node("figcaption", {}, run === null ? "" : sign(run), title, facts ? node("span", { class: "facts" }, facts) : null)));
       const says = panel.caption || caption;
-      add(stage(panel, -1, says, "truth"), "truth", "", null);
+      add(stage(panel, -1, says, "truth"), "ground truth", "", null);
       panel.runs.forEach(([, , facts], run) => {
         if (one) {
           add(stage(panel, run, says, "prediction"), "prediction", facts, null);
@@ -402,7 +402,7 @@
     choose({ run });
   }
   [["truth", "t"], ["prediction", "p"], ["difference", "d"], ["image", "i"]].forEach(([name, key]) =>
-    $("layers").append(node("button", { type: "button", "data-layer": name, title: "key " + key, onclick: () => layer(name) }, name)));
+    $("layers").append(node("button", { type: "button", "data-layer": name, title: "key " + key, onclick: () => layer(name) }, name === "truth" ? "ground truth" : name)));
   Object.entries(orders).forEach(([name, [title]]) => $("sort").append(node("option", { value: name }, title)));
   $("group").append(node("option", { value: "-1" }, "all"));
   data.groups.forEach((name, k) => $("group").append(node("option", { value: k }, words(name))));
