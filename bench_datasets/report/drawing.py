@@ -145,7 +145,7 @@ def forest(found: Sequence[Difference], names: Sequence[str], runs: Sequence[int
         width: of the drawing.
     """
     shown = [item for item in found if math.isfinite(item.difference)]
-    left, right, step = (166, 226, 26) if width > NARROW else (12, 112, 36)
+    left, right, step = (166, 226, 26) if width > NARROW else (12, 112, 46)
     reach = max((abs(v) for d in shown for v in (d.difference, *(d.ci95 or ()))), default=0.0)
     reach = max(reach * 1.05, 0.01)
     span, bottom = width - left - right, 24.0 + step * len(shown)
@@ -158,15 +158,20 @@ def forest(found: Sequence[Difference], names: Sequence[str], runs: Sequence[int
     parts = [
         Markup('<text class="n" x="{:.1f}" y="14">◂ {}</text>').format(left, better[0]),
         Markup('<text class="n" x="{:.1f}" y="14" text-anchor="end">{} ▸</text>').format(left + span, better[1]),
-        Markup('<line class="zero" x1="{0:.1f}" x2="{0:.1f}" y1="20" y2="{1:.1f}"/>').format(x(0), bottom),
+    ]
+    narrow = width <= NARROW  # a name stands above its bar there, so that the zero line is drawn bar by bar
+    zeros = [(24 + step * k + 16, 24 + step * (k + 1) - 4) for k in range(len(shown))] if narrow else [(20, bottom)]
+    parts += [
+        Markup('<line class="zero" x1="{0:.1f}" x2="{0:.1f}" y1="{1:.1f}" y2="{2:.1f}"/>').format(x(0), *ends)
+        for ends in zeros
     ]
     for k, item in enumerate(shown):
-        y = 24 + step * k + step / 2 + (6 if width <= NARROW else 0)
+        y = 24 + step * k + step / 2 + (6 if narrow else 0)
         side = {"A": runs[0], "B": runs[1]}.get(item.verdict or "")
         sign = 1 if item.higher_is_better else -1
         low, high = sorted(x(sign * v) for v in (item.ci95 or (item.difference,) * 2))
         kind = "unsettled" if side is None else f"run{side % SHAPES}"
-        name_at = (left - 10, y + 4, "end") if width > NARROW else (left, y - 9, "start")
+        name_at = (left - 10, y + 4, "end") if width > NARROW else (left, y - 17, "start")
         bounds = "" if item.ci95 is None else f"[{100 * item.ci95[0]:.1f}, {100 * item.ci95[1]:.1f}]"
         name = _short(item.metric, prefixes)
         value = f"{100 * item.difference:+.1f}"
@@ -175,10 +180,11 @@ def forest(found: Sequence[Difference], names: Sequence[str], runs: Sequence[int
                    '<line class="whisker {}" x1="{:.1f}" x2="{:.1f}" y1="{:.1f}" y2="{:.1f}"/>'
                    '<circle class="{}" cx="{:.1f}" cy="{:.1f}" r="5"/>'
                    '<text class="value" x="{:.1f}" y="{:.1f}">{} <tspan class="n">{}</tspan></text>'
+                   '<text class="n" x="{:.1f}" y="{:.1f}" text-anchor="end">{}</text>'
                    '<text class="n" x="{:.1f}" y="{:.1f}" text-anchor="end">{}</text>')
             .format(*name_at, name, kind, low, high, y, y, kind, x(sign * item.difference), y,
-                    left + span + 10, y + 4, value, bounds if width > NARROW else "",
-                    width - 4, y + 4, chance(item.p_holm))
+                    left + span + 10, y + 4, value, "" if narrow else bounds,
+                    width - 4, y + 4, chance(item.p_holm), width - 4, y - 17, bounds if narrow else "")
         )  # fmt: skip
     said = "; ".join(f"{d.metric} {100 * d.difference:+.1f} {chance(d.p_holm)}".strip() for d in shown)
     title = f"{names[1]} minus {names[0]}, in points: {said}"
