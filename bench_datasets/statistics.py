@@ -6,7 +6,9 @@ one set of weights (how often each cluster was drawn) serves every number, every
 
 from __future__ import annotations
 
+import logging
 import math
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -14,6 +16,33 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Floats = NDArray[np.float64]
+
+_LOG = logging.getLogger(__name__)
+
+QUIET, EVERY = 4.0, 10.0
+"""Seconds until the first line about a long resampling, and between lines."""
+
+
+class Ticker:
+    """Logs how far a resampling is, if it takes longer than a few seconds.
+
+    Args:
+        what: what is drawn, such as `bootstrap`.
+        total: number of draws.
+    """
+
+    def __init__(self, what: str, total: int) -> None:
+        self.what, self.total, self.done = what, total, 0
+        self.due = time.monotonic() + QUIET
+
+    def add(self, count: int) -> None:
+        """Note that some more draws are done."""
+        self.done += count
+        now = time.monotonic()
+        if now >= self.due and self.done < self.total:
+            self.due = now + EVERY
+            _LOG.info("%s: %s of %s draws", self.what, f"{self.done:,}", f"{self.total:,}")
+
 
 CHUNK_BYTES = 1 << 25
 """Memory of the weights that are held at a time."""
@@ -134,7 +163,9 @@ def _intervals(
         sums = np.concatenate([cluster_sums(statistics[name], code, count)[used] for name in names], axis=1)
         plans.append((names, used, sums))
     samples: dict[str, list[Floats]] = {name: [] for name in statistics}
+    ticker = Ticker("bootstrap", draws)
     for block in weights(count, draws, seed):
+        ticker.add(len(block))
         for names, used, sums in plans:
             chosen = block if len(used) == count else block[:, used]
             totals = chosen.astype(np.float64) @ sums

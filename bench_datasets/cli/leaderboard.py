@@ -34,7 +34,7 @@ def leaderboard(
     ] = None,
     as_json: choices.Json = False,
 ) -> None:
-    """Runs in tables, sorted by headline; what may not be compared never shares a table.
+    """Show runs in tables, ranked by the headline metric. Runs that are not comparable stand in different tables.
 
     Example: bench-datasets leaderboard demo --html board.html
     """  # fmt: skip

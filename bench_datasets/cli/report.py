@@ -1,4 +1,4 @@
-"""`report`: runs as one page to look at, and as a plot."""
+"""`report`: runs as one HTML page, and as a plot."""
 
 from __future__ import annotations
 
@@ -13,9 +13,7 @@ from bench_datasets.cli.screen import echo, out, remark, working
 
 
 def report(
-    runs: Annotated[
-        list[str], typer.Argument(metavar="DIR...", help="A run's folder, or several to hold against each other.")
-    ],
+    runs: Annotated[list[str], typer.Argument(metavar="DIR...", help="The folder of a run, or of several to compare.")],
     file: Annotated[str, typer.Option("--out", metavar="FILE", help="The page to write.")] = "report.html",
     data: choices.Data = None,
     predictions: Annotated[
@@ -24,7 +22,9 @@ def report(
     ] = None,
     names: Annotated[
         list[str] | None,
-        typer.Option("--name", metavar="NAME", help="What to call a run, in the order given; else its folder's name."),
+        typer.Option(
+            "--name", metavar="NAME", help="Name of a run, in the order of the runs. Default: its folder's name."
+        ),
     ] = None,
     split: choices.Split = "test",
     assets: Annotated[
@@ -40,7 +40,7 @@ def report(
     seed: choices.Seed = 0,
     as_json: choices.Json = False,
 ) -> None:
-    """Write one page about a run, or about several: numbers, errors, and row by row what was seen and what was said.
+    """Write one HTML page about a run, or about several: metrics, comparison, errors, and a gallery of rows.
 
     It opens without a network. Pictures need the truth and the predictions.
 
@@ -51,10 +51,10 @@ def report(
 
     if predictions and len(predictions) != len(runs):
         raise typer.BadParameter(
-            f"expected {len(runs)}, one a run, got {len(predictions)}", param_hint="'--predictions'"
+            f"expected {len(runs)}, one per run, got {len(predictions)}", param_hint="'--predictions'"
         )
     if names and len(names) != len(runs):
-        raise typer.BadParameter(f"expected {len(runs)}, one a run, got {len(names)}", param_hint="'--name'")
+        raise typer.BadParameter(f"expected {len(runs)}, one per run, got {len(names)}", param_hint="'--name'")
     if images and not predictions:
         wanted = "--predictions P" if data is not None else "--data D --predictions P"
         remark(f"no pictures: add {wanted}{', --predictions once for each run' if len(runs) > 1 else ''}")

@@ -58,13 +58,28 @@ def _show_warning(message: Warning | str, category: type[Warning], *place: Any, 
     remark(f"warning: {message}")
 
 
+class _Output(Console):
+    """A console whose reader may leave: `| head -1` gets its line, and the command ends as it would have."""
+
+    def on_broken_pipe(self) -> None:
+        """Print nothing more."""
+        self.quiet = True
+        nowhere()
+
+
+def nowhere() -> None:
+    """Let stdout go nowhere, after its reader has left."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 PIPE = 100_000
 """Columns of a pipe or a file: nothing is wrapped there."""
 
 
 def out() -> Console:
     """The console for results: as wide as the terminal or as $COLUMNS says; without end in a pipe or a file."""
-    console = Console(highlight=False, emoji=False)
+    console = _Output(highlight=False, emoji=False)
     if not console.is_terminal and not os.environ.get("COLUMNS", "").isdigit():
         console.width = PIPE
     return console
@@ -92,10 +107,11 @@ def remark(text: str) -> None:
 
 @contextlib.contextmanager
 def working(text: str) -> Iterator[None]:
-    """Say on the terminal what is being done, for as long as it takes."""
+    """Say on a terminal what is being done; elsewhere print a line every few seconds of a long bootstrap."""
     console = err()
     if not console.is_terminal or _state["settings"].verbose:
-        yield
+        with _log_on_stderr("bench_datasets.statistics"):
+            yield
         return
     with console.status(Text(text)):
         yield
@@ -219,5 +235,8 @@ def program() -> str:
 
 def echo(text: str) -> None:
     """Print text for machines on stdout, as it is."""
-    sys.stdout.write(text if text.endswith("\n") else text + "\n")
-    sys.stdout.flush()
+    try:
+        sys.stdout.write(text if text.endswith("\n") else text + "\n")
+        sys.stdout.flush()
+    except BrokenPipeError:
+        nowhere()

@@ -26,8 +26,8 @@ MANY = 12
 """Parts of the headline number that a table shows."""
 
 PLACES = (
-    "Places go by the number alone; where intervals overlap they do not say that the data can tell runs apart: see"
-    " bench-datasets compare."
+    "Ranked by score only. If confidence intervals overlap, the order may be due to chance; test it with"
+    " `bench-datasets compare`."
 )
 
 _URL = re.compile(r"(?:hf://datasets/|https?://[^/]+/datasets/)([^/]+/[^/@]+)/?")

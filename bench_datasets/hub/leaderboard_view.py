@@ -16,6 +16,9 @@ from bench_datasets.results import Metric
 from bench_datasets.results_layout import Grid
 from bench_datasets.results_view import NOTE, plain, show
 
+WIDE = 12
+"""Columns from which an HTML table does not fit a page of 1280 pixels."""
+
 LEFT = (0, 1, 2)
 """Columns of a grid that hold no numbers."""
 
@@ -161,7 +164,11 @@ def as_json(board: Board) -> str:
 _STYLE = """
 body{font:15px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:72rem;padding:0 1rem;color:#1c2430;background:#fff}
 h1{font-size:1.5rem}h2{font-size:1.1rem;margin:2.2rem 0 .2rem}p{margin:.2rem 0 .6rem;color:#5a6676;font-size:.87rem}
-.wide{overflow-x:auto}table{border-collapse:collapse;width:100%}
+.hint{display:none}@media(max-width:60rem){.hint{display:block}}.wide{overflow-x:auto;
+background:linear-gradient(90deg,#fff 30%,#fff0),linear-gradient(270deg,#fff 30%,#fff0) 100% 0,
+linear-gradient(90deg,#0003,#0000),linear-gradient(270deg,#0003,#0000) 100% 0;background-repeat:no-repeat;
+background-size:3rem 100%,3rem 100%,1rem 100%,1rem 100%;background-attachment:local,local,scroll,scroll}
+.long .hint{display:block}table{border-collapse:collapse;width:100%}
 th,td{padding:.3rem .6rem;text-align:right;white-space:nowrap;border-bottom:1px solid #e3e8ee}
 th{color:#5a6676;font-weight:500;font-size:.85rem}.t{text-align:left}td.v{font-weight:600}
 tr:hover td{background:#f6f8fa}.bar{width:9rem;min-width:7rem}
@@ -169,6 +176,10 @@ tr:hover td{background:#f6f8fa}.bar{width:9rem;min-width:7rem}
 .bar i b,.bar i u{position:absolute;top:0;bottom:0}.bar i b{background:#a9c5ea}.bar i u{width:2px;background:#12427f}
 @media(prefers-color-scheme:dark){body{background:#14181e;color:#dde3ea}p,th{color:#96a2b0}
 th,td{border-color:#2a323c}tr:hover td{background:#1b2129}.bar i{background:#232b34}
+.wide{background:linear-gradient(90deg,#14181e 30%,#14181e00),
+linear-gradient(270deg,#14181e 30%,#14181e00) 100% 0,linear-gradient(90deg,#fff4,#fff0),
+linear-gradient(270deg,#fff4,#fff0) 100% 0;background-repeat:no-repeat;
+background-size:3rem 100%,3rem 100%,1rem 100%,1rem 100%;background-attachment:local,local,scroll,scroll}
 .bar i b{background:#35598a}.bar i u{background:#a9cdff}}
 """
 
@@ -215,7 +226,10 @@ def _table(group: Group) -> str:
         cells.insert(bar, f'<td class="bar">{_bar(entry.metric, group.entries)}</td>')
         lines.append(f"<tr>{''.join(cells)}</tr>")
     body = "\n".join(lines)
-    return f'<div class="wide"><table><thead><tr>{"".join(head)}</tr></thead>\n<tbody>{body}</tbody></table></div>'
+    hint = '<p class="hint">Wide table: scroll sideways for all columns.</p>'
+    long = ' class="long"' if len(table.head) > WIDE else ""
+    inner = f"<table><thead><tr>{''.join(head)}</tr></thead>\n<tbody>{body}</tbody></table>"
+    return f'<div{long}>{hint}<div class="wide" tabindex="0">{inner}</div></div>'
 
 
 def _bar(metric: Metric, entries: Sequence[Entry]) -> str:

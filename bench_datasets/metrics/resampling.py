@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench_datasets.metrics.gathering import Part
-from bench_datasets.statistics import Floats, Statistic, cluster_sums, swaps, weights
+from bench_datasets.statistics import Floats, Statistic, Ticker, cluster_sums, swaps, weights
 
 Key = tuple[Part, str]
 """A part of the rows and the name of a number."""
@@ -38,7 +38,9 @@ class Resampling:
     def bootstrap(self, draws: int, seed: int) -> dict[str, dict[Key, Floats]]:
         """Every number of every run in every draw; a draw takes the same clusters in all runs."""
         parts: dict[str, dict[Key, list[Floats]]] = {name: {key: [] for key in self.keys} for name in self.runs}
+        ticker = Ticker("bootstrap", draws)
         for block in weights(self.count, draws, seed):
+            ticker.add(len(block))
             chosen = block.astype(np.float64)
             for name in self.runs:
                 totals = chosen @ self.sums[name]
@@ -56,7 +58,9 @@ class Resampling:
         pairs = [(a, b) for i, a in enumerate(self.runs) for b in self.runs[i + 1 :]]
         counts = {pair: dict.fromkeys(self.keys, 0) for pair in pairs}
         whole = {name: sums.sum(axis=0) for name, sums in self.sums.items()}
+        ticker = Ticker("permutation test", permutations)
         for block in swaps(self.count, permutations, seed):
+            ticker.add(len(block))
             taken = {name: block @ sums for name, sums in self.sums.items()}
             for a, b in pairs:
                 one = taken[a] + (whole[b] - taken[b])

@@ -47,9 +47,8 @@ def form_of(benchmark: str) -> str:
 def read_predictions(benchmark: str, path: Predictions, *, format: str | None = None) -> Dataset:
     """Predictions in any supported format, as a Dataset of the benchmark's prediction columns.
 
-    Nothing that is wrong with a mask, a score or a box stops the reading: the item becomes null and the row's
-    `pred_faults` says why. What makes the file unreadable as a whole does. Reading streams: the rows lie in a temporary
-    Arrow file that is mapped into memory and goes when the Dataset goes.
+    Invalid masks, scores or boxes become null and are listed in `pred_faults`; only an unreadable file raises an error.
+    Large files are read in batches: the rows lie in a temporary Arrow file, which is removed with the Dataset.
 
     Args:
         benchmark: name of the benchmark.
