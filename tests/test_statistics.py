@@ -149,3 +149,19 @@ def test_intervals_of_draws() -> None:
     assert percentile_interval([math.nan, 0.5, math.inf]) == (0.5, 0.5)
     assert percentile_interval([math.nan]) is None
     assert percentile_interval([]) is None
+
+
+def test_ticker_logs_only_what_takes_long(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    """Nothing in the first seconds, then a line per interval, none at the end."""
+    from bench_datasets import statistics
+
+    now = [0.0]
+    monkeypatch.setattr(statistics.time, "monotonic", lambda: now[0])
+    caplog.set_level("INFO", logger="bench_datasets.statistics")
+    ticker = statistics.Ticker("bootstrap", 10_000)
+    for seconds in (1.0, 5.0, 6.0, 16.0, 30.0):
+        now[0] = seconds
+        ticker.add(2000)
+    assert [record.getMessage() for record in caplog.records] == [
+        "bootstrap: 4,000 of 10,000 draws", "bootstrap: 8,000 of 10,000 draws"
+    ]  # fmt: skip
