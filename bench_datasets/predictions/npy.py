@@ -21,7 +21,7 @@ MAX_PIXELS = 1 << 27
 MAX_MASKS = 1 << 16
 """Most masks one array may hold."""
 
-MAX_TOTAL = 1 << 32
+MAX_TOTAL = 1 << 31
 """Most pixels of all masks of one array; bounds the time that a small compressed file may take."""
 
 MAX_WHOLE = 1 << 30
