@@ -83,4 +83,4 @@ def _show(console: Console, report: CheckReport) -> None:
             for key, text in group.lines():
                 told = clean(worded(text))
                 line = Text.assemble((clean(key), "bold"), f": {told}") if key else Text(told, style="dim")
-                console.print(Padding(line, (0, 0, 0, 4)))
+                console.print(Padding(line, (0, 0, 0, 4), expand=False))
