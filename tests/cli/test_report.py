@@ -45,15 +45,17 @@ def test_a_comparison(run: Callable[..., Any], runs: Path, tmp_path: Path) -> No
     assert done.exit_code == 0, done.stderr
     assert done.stdout == f"wrote {tmp_path / 'two.html'}\n"
     assert done.stderr == "no pictures: add --data D --predictions P, --predictions once for each run\n"
-    assert "careful is better by average" in (tmp_path / "two.html").read_text(encoding="utf-8")
+    assert "Macro-F1 average: hasty is 21.13 points lower than careful (95 % CI " in (
+        (tmp_path / "two.html").read_text(encoding="utf-8")
+    )
 
 
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
         (["nowhere"], 1, "error: nowhere: expected a score table"),
-        (["{0}/careful", "--predictions", "a", "--predictions", "b"], 2, "expected 1, one a run, got 2"),
-        (["{0}/careful", "--name", "a", "--name", "b"], 2, "expected 1, one a run, got 2"),
+        (["{0}/careful", "--predictions", "a", "--predictions", "b"], 2, "expected 1, one per run, got 2"),
+        (["{0}/careful", "--name", "a", "--name", "b"], 2, "expected 1, one per run, got 2"),
         (["{0}/careful", "--plot", "plot.gif"], 1, "ends in .svg, .png, .pdf, got plot.gif"),
         (["{0}/careful", "--data", "sample", "--predictions", "{1}"], 1, "expected the predictions that careful was"),
     ],
