@@ -153,7 +153,7 @@ FAULTS: dict[str, FaultKind] = {
         repeated_id="an id that an earlier row of the same level has too; the key bears #2, #3, ...",
         count_mismatch="a `count` that disagrees with the number of masks",
         image_missing="a row whose image is absent or cannot be read",
-        image_size_mismatch="masks that disagree in size with the image or with one another",
+        image_size_mismatch="masks of another size than the image; masks of two sizes in one row stop the scoring",
         no_truth="a row without truth masks",
     ),
 }
