@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from datasets import load_dataset
 
@@ -87,3 +89,15 @@ def test_polygon_part_dropped_pvsg_is_noted_in_the_video(tmp_path: Path) -> None
     report = bd.check("pvsg", str(path))
     assert report.ok
     assert CODE in {group.code for group in report.warnings}
+
+
+def test_saved_predictions_have_no_list_of_fixed_length_above_which_a_null_may_stand(tmp_path: Path) -> None:
+    """Arrow before 26 cannot read such Parquet."""
+    lines = [{"expression_id": "a", "mask": None}, {"expression_id": "b", "mask": MASK, "box": [1, 2, 3, 4]}]
+    read = bd.read_predictions("instancebench", str(write(tmp_path / "p.jsonl", lines)))
+    read.to_parquet(str(tmp_path / "saved.parquet"))
+    schema = pq.read_schema(tmp_path / "saved.parquet")
+    assert schema.field("mask").type.field("size").type == pa.list_(pa.int32())
+    assert schema.field("box").type == pa.list_(pa.float64())
+    again = bd.read_predictions("instancebench", str(tmp_path / "saved.parquet"))
+    assert again.to_list() == read.to_list()
