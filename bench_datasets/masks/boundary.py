@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 from bench_datasets.masks.column import MaskColumn
 from bench_datasets.masks.contours import contours, hits
 from bench_datasets.masks.decoded import Decoded
-from bench_datasets.masks.intervals import Axis, Intervals, Ints, intersect, join, tidy
+from bench_datasets.masks.intervals import PART, Axis, Intervals, Ints, intersect, join, overlaps, tidy
 from bench_datasets.masks.status import MaskError
 from bench_datasets.masks.varint import Runs
 
@@ -89,7 +89,7 @@ def boundary_pairs(a: MaskColumn, b: MaskColumn) -> BoundaryCounts:
 
     Returns:
         Six arrays `(n,) int64`, pixels. Memory is bounded by the runs of a chunk of masks (and the columns they
-        cover), whatever size they claim.
+        cover), whatever size they claim; the pixels of one large mask are worked on in parts.
 
     Raises:
         MaskError: a mask is unsound, or two aligned ones differ in size.
@@ -177,11 +177,12 @@ def _compare(a: MaskColumn, b: MaskColumn) -> BoundaryCounts:
     axis = Axis(height, width, gaps=(2 * depth + 1) * height)
     left, right = axis.lay(a), axis.lay(b)
     of_a, of_b = _eroded(left, axis, depth), _eroded(right, axis, depth)
-
-    def shared(x: Intervals, y: Intervals) -> Ints:
-        return axis.sizes(intersect(x, y))
-
-    both = shared(left, right) - shared(of_a, right) - shared(left, of_b) + shared(of_a, of_b)
+    both = (
+        overlaps(left, right, axis)
+        - overlaps(of_a, right, axis)
+        - overlaps(left, of_b, axis)
+        + overlaps(of_a, of_b, axis)
+    )
     region_a, region_b = axis.sizes(left) - axis.sizes(of_a), axis.sizes(right) - axis.sizes(of_b)
     line_a, line_b = contours(left, axis), contours(right, axis)
     tolerance = contour_tolerance(height, width)
@@ -194,10 +195,14 @@ def _compare(a: MaskColumn, b: MaskColumn) -> BoundaryCounts:
 
 def _eroded(masks: Intervals, axis: Axis, depth: Ints) -> Intervals:
     """The masks less their boundary regions; a depth of 0 stands for a mask of which nothing is left."""
-    row = axis.owners(masks)
-    some = depth[row] > 0
-    kept, row = axis.columns(Intervals(masks.starts[some], masks.ends[some]))
-    result = tidy(kept.starts + depth[row], kept.ends - depth[row])
+    # What is left within each column: few intervals, each of which was longer than 2d.
+    parts = []
+    for first in range(0, max(len(masks.starts), 1), PART):
+        some = Intervals(masks.starts[first : first + PART], masks.ends[first : first + PART])
+        wide = depth[axis.owners(some)] > 0
+        kept, row = axis.columns(Intervals(some.starts[wide], some.ends[wide]))
+        parts.append(tidy(kept.starts + depth[row], kept.ends - depth[row]))
+    result = Intervals(*(np.concatenate(bounds) for bounds in zip(*parts, strict=True)))
     # Windows of 1, 2, 4, ... columns to the right of each, up to 2d + 1.
     wanted, have = 2 * depth + 1, np.ones(len(depth), np.int64)
     while (have < wanted).any():

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench_datasets.masks.engine import get_engine
-from bench_datasets.masks.intervals import Axis, Intervals, Ints, differ, join, tidy
+from bench_datasets.masks.intervals import PART, Axis, Intervals, Ints, differ, join, spans, tidy, within
 
 CHUNK_POINTS = 1 << 20
 """Contour pixels that are looked at one by one at a time."""
@@ -24,6 +24,39 @@ def contours(masks: Intervals, axis: Axis) -> Intervals:
     Returns:
         Intervals none of which goes on in a second column.
     """
+    if len(axis.base) > 1 or len(masks.starts) <= PART:
+        return _contours(masks, axis)
+    # A contour pixel depends on itself, the one below, and the two to the right of these.
+    height = int(axis.heights[0])
+
+    def needed(first: int, last: int) -> list[tuple[int, int]]:
+        pairs = ((first, last + 1), (first + height, last + height + 1))
+        found = [
+            (np.searchsorted(masks.ends, low, "right"), np.searchsorted(masks.starts, high)) for low, high in pairs
+        ]
+        (low, middle), (next_low, high) = ((int(start), int(stop)) for start, stop in found)
+        return [(low, high)] if next_low <= middle else [(low, middle), (next_low, high)]
+
+    parts = []
+    for first, last in spans(
+        int(axis.base[0]), int(axis.bounds[-1]), lambda *span: sum(high - low for low, high in needed(*span))
+    ):
+        some = needed(first, last)
+        own = Intervals(*(np.concatenate([bounds[low:high] for low, high in some]) for bounds in masks))
+        parts.append(_touching(within(_contours(own, axis), first, last), axis))
+    return Intervals(*(np.concatenate(bounds) for bounds in zip(*parts, strict=True)))
+
+
+def _touching(lines: Intervals, axis: Axis) -> Intervals:
+    """The same pixels of one image in fewer intervals: those that touch within a column are one."""
+    starts, ends = lines
+    apart = (starts[1:] > ends[:-1]) | ((starts[1:] - axis.base[0]) % axis.heights[0] == 0)
+    some = np.ones(min(len(starts), 1), np.bool_)
+    return Intervals(starts[np.concatenate([some, apart])], ends[np.concatenate([apart, some])])
+
+
+def _contours(masks: Intervals, axis: Axis) -> Intervals:
+    """Contour pixels of masks that are worked on at once."""
     row = axis.owners(masks)
     base, height = axis.base[row], axis.heights[row]
     stop = base + height * (axis.widths[row] - 1)  # where the last column begins, which has none to its right

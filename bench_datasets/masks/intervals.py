@@ -7,6 +7,7 @@ two intervals are open, and where it lies behind the (j - 1)-th end, none was.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -15,6 +16,9 @@ from numpy.typing import NDArray
 from bench_datasets.masks.column import MaskColumn
 
 Ints = NDArray[np.int64]
+
+PART = 1 << 19
+"""Intervals of one large mask that are worked on at a time, so that memory stays bounded."""
 
 
 class Intervals(NamedTuple):
@@ -48,6 +52,11 @@ class Axis:
 
     def lay(self, column: MaskColumn, row: Ints | None = None) -> Intervals:
         """The masks' foreground; of image i for mask i, or of image row[i] (they may overlap then, and are sorted)."""
+        if len(column) == 1 and row is None:  # a large mask is alone: make no copies that the column keeps
+            values, begin, number = column.decoded.ends
+            own = values[int(begin[0]) : int(begin[0] + number[0])].astype(np.int64)
+            own += self.base[0]
+            return Intervals(np.ascontiguousarray(own[:-1:2]), np.ascontiguousarray(own[1::2]))
         starts, ends, offsets = column.decoded.intervals
         base = self.base if row is None else self.base[row]
         shift = np.repeat(base, np.diff(offsets))
@@ -81,6 +90,55 @@ def tidy(starts: Ints, ends: Ints) -> Intervals:
     """The intervals that are not empty."""
     some = starts < ends
     return Intervals(starts, ends) if some.all() else Intervals(starts[some], ends[some])
+
+
+def within(a: Intervals, first: int, last: int) -> Intervals:
+    """The part of the intervals that lies from position `first` to `last` (exclusive).
+
+    Example:
+        >>> part = within(Intervals(np.array([0, 6]), np.array([4, 9])), 2, 7)
+        >>> part.starts, part.ends
+        (array([2, 6]), array([4, 7]))
+    """
+    low, high = np.searchsorted(a.ends, first, side="right"), np.searchsorted(a.starts, last)
+    return Intervals(np.maximum(a.starts[low:high], first), np.minimum(a.ends[low:high], last))
+
+
+def spans(first: int, last: int, count: Callable[[int, int], int]) -> Iterator[tuple[int, int]]:
+    """Cut the positions from `first` to `last` into spans, in order, each with at most `PART` intervals.
+
+    Args:
+        first: the first position.
+        last: the last position, exclusive.
+        count: returns how many intervals the work on a span needs.
+
+    Example:
+        >>> list(spans(0, 8, lambda first, last: PART * (last - first) // 4))
+        [(0, 4), (4, 8)]
+    """
+    left = [(first, last)]
+    while left:
+        first, last = left.pop()
+        if last - first < 2 or count(first, last) <= PART:
+            yield first, last
+        else:
+            middle = (first + last) // 2
+            left += [(middle, last), (first, middle)]
+
+
+def overlaps(a: Intervals, b: Intervals, axis: Axis) -> Ints:
+    """Pixels that lie in both lists, for each image, `(n,) int64`."""
+    if len(a.starts) + len(b.starts) <= PART:
+        return axis.sizes(intersect(a, b))
+
+    def count(first: int, last: int) -> int:
+        ends = ((np.searchsorted(x.ends, first), np.searchsorted(x.starts, last)) for x in (a, b))
+        return int(sum(high - low for low, high in ends))
+
+    total = np.zeros(len(axis.base), np.int64)
+    for span in spans(int(axis.bounds[0]), int(axis.bounds[-1]), count):
+        total += axis.sizes(intersect(within(a, *span), within(b, *span)))
+    return total
 
 
 def intersect(a: Intervals, b: Intervals) -> Intervals:

@@ -102,6 +102,21 @@ def test_chunks_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
     check(list(CASES.values()))
 
 
+@pytest.mark.usefixtures("engine")
+@pytest.mark.parametrize(("shape", "most"), [((20, 30), 40), ((40, 3), 5), ((1, 60), 5), ((60, 1), 5)])
+def test_boundary_pairs_of_one_mask_in_parts_counts_all_pixels(
+    shape: tuple[int, int], most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from bench_datasets.masks import boundary, intervals
+
+    for module in (boundary, contours, intervals):
+        monkeypatch.setattr(module, "PART", most)
+    rng = np.random.default_rng(11)
+    for share in (0.1, 0.5, 0.97):
+        check([(rng.random(shape) < share, rng.random(shape) < 0.5)])
+    check([(full(*shape), ~full(*shape))])
+
+
 def test_columns_without_contour_are_jumped_over(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(contours, "WIDE", 0)
     with using_engine("pycocotools"):
