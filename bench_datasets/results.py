@@ -135,7 +135,8 @@ class Result:
         except BenchError:
             raise
         except OSError as error:
-            raise BenchError(f"{source}: can't be read ({error.strerror})") from error
+            give = "give the folder that `score --out` wrote"
+            raise BenchError(f"{source}: can't be read ({error.strerror}); {give}") from error
         return cls.loads(data, source)
 
     @classmethod
@@ -156,6 +157,8 @@ class Result:
             result = cls.from_dict(content)
         except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
             text = str(error) if isinstance(error, BenchError) else f"found something else ({error!r:.200})"
+            if isinstance(error, (UnicodeDecodeError, json.JSONDecodeError)):
+                text = "found no JSON; score again, or give the folder that `score --out` wrote"
             raise BenchError(f"{source}: expected a result file; {text}") from error
         return result
 

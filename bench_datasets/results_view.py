@@ -324,7 +324,13 @@ def caption(result: Result) -> str:
     return f"{text}, oracle {oracle}: they are the truth's own, so this is no model's result" if oracle else text
 
 
-NOTE = "fractions in percent; [low, high] is the 95 % bootstrap interval"
+NOTE = "fractions in percent; - is undefined; [low, high] is the 95 % bootstrap interval"
+
+N_MEANS = {
+    False: "how many rows, sets, expressions or other cases the metric is computed over",
+    True: "number of rows that the metrics below it are computed over, up to the next line n",
+}
+"""What `n` means in a list of metrics (false) and in a table by part (true)."""
 
 
 def as_text(result: Result) -> str:

@@ -168,6 +168,15 @@ def test_a_newer_schema_says_what_to_do(tmp_path: Path) -> None:
         Result.load(tmp_path / "absent.json")
 
 
+@pytest.mark.parametrize("content", [b"", b"{", b"PAR1\x15\x04\xff"])
+def test_result_load_of_no_json_says_so_without_the_content(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "result.json"
+    path.write_bytes(content)
+    with pytest.raises(bd.BenchError, match=r"expected a result file; found no JSON; score again") as refused:
+        Result.load(path)
+    assert "Error(" not in str(refused.value)
+
+
 def test_what_it_says() -> None:
     text = str(result_of())
     assert "pbench, protocol released (version 1)" in text

@@ -100,8 +100,8 @@ Data = Annotated[
         "--data",
         metavar="D",
         callback=_data,
-        help="Where the truth is: a folder, any fsspec URL, hf://datasets/ORG/NAME, or 'sample' for the built-in one."
-        " By default the environment's, or the published one.",
+        help="Ground truth: a folder, any fsspec URL, hf://datasets/ORG/NAME, or 'sample' for the built-in sample."
+        " Default: the folder that the environment variable names, else the published dataset.",
     ),
 ]
 Predictions = Annotated[
@@ -109,7 +109,13 @@ Predictions = Annotated[
     typer.Option("--predictions", metavar="P", help="The model's output: a file or folder in any format, or a URL."),
 ]
 Split = Annotated[
-    str, typer.Option("--split", metavar="S", help="'test', a part of it (level_0, ..., dense), or 'train', 'val'.")
+    str,
+    typer.Option(
+        "--split",
+        metavar="S",
+        help="'test'; or 'train' where the ground truth has it (InstanceBench also 'val'); or one level of PBench"
+        " (level_0, ..., dense).",
+    ),
 ]
 Protocol = Annotated[str | None, typer.Option("--protocol", metavar="X", help="How to score; `info` lists them.")]
 Missing = Annotated[
@@ -125,10 +131,10 @@ OnFault = Annotated[
     str,
     typer.Option(
         "--on-fault",
-        metavar="|".join(ON_FAULT),
+        metavar="HOW",
         callback=_on_fault,
-        help="A faulty row: stop; leave it out and count it; or count its prediction as wrong. The last two make the"
-        " result not comparable.",
+        help="What to do with a faulty row. stop: end with an error. skip-and-report: leave the row out and count it."
+        " count-as-wrong: count its prediction as wrong. The last two make the result not comparable.",
     ),
 ]
 Format = Annotated[
@@ -136,7 +142,7 @@ Format = Annotated[
     typer.Option(
         "--format",
         metavar="F",
-        help="The predictions' format, where it is not to be recognised: jsonl, falcon, coco, ...",
+        help="Format of the predictions: jsonl, falcon, coco, ... Default: recognised from the file.",
     ),
 ]
 Seed = Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Random seed.")]
@@ -188,7 +194,7 @@ def _engine(value: str | None) -> str | None:
 Engine = Annotated[
     str | None,
     typer.Option(
-        "--engine", metavar="E", callback=_engine, help="numba or pycocotools; the fastest there is. Same numbers."
+        "--engine", metavar="E", callback=_engine, help="numba or pycocotools. Same numbers. Default: the faster one."
     ),
 ]
-Threads = Annotated[int, typer.Option("--threads", metavar="N", min=1, help="Threads of the numba engine, a process.")]
+Threads = Annotated[int, typer.Option("--threads", metavar="N", min=1, help="Threads per process of the numba engine.")]

@@ -36,10 +36,13 @@ def refcoco(
     ] = "images",
     as_json: choices.Json = False,
 ) -> None:
-    """Write an InstanceBench manifest from RefCOCO's refs. Roles go by order and operations by words: see the tags.
+    """Write an InstanceBench manifest from RefCOCO's refs.
 
-    Predictions name a sentence by its expression_id, refcoco-<ref_id>-<sent_id>. `score instancebench --data data`
-    reads what the example writes.
+    RefCOCO has no roles and no operations. Roles are guessed from the sentences' order, operations from their words.
+
+    A prediction names a sentence by its expression_id: refcoco-<ref_id>-<sent_id>.
+
+    `score instancebench --data data` reads the file that the example writes.
 
     Example: bench-datasets convert refcoco --instances instances.json --refs refs.p --split val --out data/test.jsonl
     """
@@ -78,8 +81,11 @@ def coco(
 ) -> None:
     """Write ground truth of PBench from COCO annotations: one row per image and category, or per caption.
 
-    A category's name is the expression, its annotations in the image are the masks. Rows with a crowd region or an
-    unusable mask are left out and counted. Predictions name a row by its id, a number from 0 in the order of the file.
+    A category's name is the expression. Its annotations in the image are the masks.
+
+    Rows with a crowd region or an invalid mask are left out and counted.
+
+    Predictions name a row by its id, a number from 0 in the order of the file.
 
     Example: bench-datasets convert coco --instances instances.json --out own
     """

@@ -13,7 +13,7 @@ import typer
 
 from bench_datasets.benchmarks import get_benchmark
 from bench_datasets.cli import choices
-from bench_datasets.cli.screen import clean, echo, out, working
+from bench_datasets.cli.screen import clean, echo, out, remark, worded, working
 from bench_datasets.faults import BenchError, FaultError
 
 if TYPE_CHECKING:
@@ -73,6 +73,8 @@ def explain(
         raise typer.BadParameter(f"expected a file that ends in .png, got {file!r}", param_hint="'--out'")
     chosen = choices.protocol_of(benchmark, protocol)
     plan = _plan(benchmark, predictions, data, split, chosen, choices.format_of(benchmark, format))
+    for line in _unknown(plan):
+        remark(line)
     units: dict[str, list[int]] = {}
     every = [str(key) for key in plan.labels["key"]]
     for unit, row in enumerate(plan.units.truth.tolist()):
@@ -112,6 +114,16 @@ def _plan(benchmark: str, predictions: str, data: str | None, split: str, protoc
     return make_plan(
         benchmark, truth, answers, protocol, missing="empty", on_fault="skip-and-report", whole=level is None
     )
+
+
+def _unknown(plan: Plan) -> list[str]:
+    """One line about predictions that name no row of the ground truth; none where all do."""
+    found = [fault for fault in plan.units.faults if fault.code == "unknown_row"]
+    if not found:
+        return []
+    what = "1 prediction names" if len(found) == 1 else f"{len(found):,} predictions name"
+    first = f"{found[0].key}: {worded(found[0].text)}"
+    return [f"warning: {what} no row of the ground truth and cannot be explained ({first}); `check` lists all"]
 
 
 def _scores(plan: Plan) -> dict[str, float]:
@@ -218,7 +230,8 @@ def _show(told: Sequence[_Told], rows: int, worst: int | None, scored: int, writ
     if worst is not None:
         shown = len({one.key for one in told})
         apart = f", {rows - scored:,} of them without a score of their own" if scored < rows else ""
-        console.print(Text(f"the {shown:,} lowest of {rows:,} rows{apart}", style="dim"), soft_wrap=True)
+        which = "the row with the lowest score" if shown == 1 else f"the {shown:,} rows with the lowest scores"
+        console.print(Text(f"{which}, of {rows:,} row{'' if rows == 1 else 's'}{apart}", style="dim"), soft_wrap=True)
     for number, one in enumerate(told):
         if number or worst is not None:
             console.print()

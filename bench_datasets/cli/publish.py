@@ -25,7 +25,7 @@ from bench_datasets.cli.screen import echo, out, remark, waits
 if TYPE_CHECKING:
     from bench_datasets.hub.results import Published
 
-app = typer.Typer(no_args_is_help=True, help="Publish truth, metrics or results on the Hugging Face Hub.")
+app = typer.Typer(no_args_is_help=True, help="Publish ground truth, metrics or results on the Hugging Face Hub.")
 
 
 def publish_results(
@@ -44,18 +44,18 @@ def publish_results(
         typer.Option(
             "--dataset",
             metavar="ORG/NAME",
-            help="The published copy of the rows, where they were scored from elsewhere.",
+            help="The dataset on the Hub that holds the same rows, if the run was scored on a local copy.",
         ),
     ] = None,
     direct: Annotated[
         bool, typer.Option("--direct", help="Commit to the model's repo; by default a pull request proposes it.")
     ] = False,
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Put the run, and its value, in the place of others of its name.")
+        bool, typer.Option("--overwrite", help="Replace a published run of the same name, and its value.")
     ] = False,
     force: Annotated[
         bool,
-        typer.Option("--force", help="Publish a partial or incomparable result all the same; the entry says so."),
+        typer.Option("--force", help="Publish a partial or not comparable result, too; the entry says so."),
     ] = False,
     scores_only: Annotated[bool, typer.Option("--scores-only", help="Leave the model's repo alone.")] = False,
     private: Private = None,

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 Private = Annotated[
     bool | None,
-    typer.Option("--private/--public", help="Whether a repo that is made is private; by default as its owner has set."),
+    typer.Option("--private/--public", help="Whether a new repo is private. Default: the owner's setting on the Hub."),
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Build everything, say what would change, and send nothing.")]
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Answer every question with yes.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Ask no question; go on as after a yes.")]
 
 
 def _names(values: list[str] | None) -> list[str]:
@@ -37,11 +37,11 @@ def publish_dataset(
     with_images: Annotated[
         bool,
         typer.Option(
-            "--with-images", help="Send the images, too; it asks first, for they may not be yours to pass on."
+            "--with-images", help="Send the images, too. Asks first: you may not have the right to publish them."
         ),
     ] = False,
     labels_only: Annotated[
-        bool, typer.Option("--labels-only", help="Read no image; rows then bear no image_sha256.")
+        bool, typer.Option("--labels-only", help="Read no image; the rows then have no image_sha256.")
     ] = False,
     private: Private = None,
     dry_run: DryRun = False,
@@ -77,7 +77,7 @@ def publish_metrics(
     benchmarks: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[BENCHMARK]...", callback=_names, help=f"Which: {', '.join(BENCHMARKS)}; all for none."
+            metavar="[BENCHMARK]...", callback=_names, help=f"Which: {', '.join(BENCHMARKS)}. Default: all."
         ),
     ] = None,
     private: Private = None,

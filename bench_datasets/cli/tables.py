@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -11,11 +12,25 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from bench_datasets.cli.screen import PIPE, clean, echo, out, say
+from bench_datasets.cli.screen import clean, echo, out, say
 from bench_datasets.metrics.legend import is_main, legend
 from bench_datasets.results import Metric, Result
 from bench_datasets.results_layout import RANKED, RANKS, Grid
-from bench_datasets.results_view import MEANS, NOTE, by_part, caption, grids, headline, show, slice_title, verdict
+from bench_datasets.results_view import (
+    MEANS,
+    N_MEANS,
+    NOTE,
+    by_part,
+    caption,
+    grids,
+    headline,
+    show,
+    slice_title,
+    verdict,
+)
+
+LEAST = 20
+"""Fewest columns for the meaning of a metric, however narrow the terminal."""
 
 MAIN_TITLES = frozenset({"", RANKS})
 """Titles of the tables that hold a result's main metrics."""
@@ -59,7 +74,7 @@ def show_result(console: Console, result: Result, *, every: bool = False, by: Se
     console.print()
     say(console, NOTE, "dim")
     meant = legend(result.benchmark, [key for key in result.metrics if key in shown_keys])
-    show_legend(console, meant)
+    show_legend(console, {"n": N_MEANS[by_part(result)]} | meant if shown_keys else meant)
     if hidden or left_out:
         more = [f"{left_out} further metrics"] * (left_out > 0)
         more += [f"{len(hidden)} table{'' if len(hidden) == 1 else 's'} ({', '.join(hidden)})"] * bool(hidden)
@@ -67,11 +82,12 @@ def show_result(console: Console, result: Result, *, every: bool = False, by: Se
 
 
 def show_legend(console: Console, meant: Mapping[str, str]) -> None:
-    """Print what metric keys mean, one line per key."""
-    width = max(map(len, meant), default=0)
+    """Print what metric keys mean, one entry per key; on a narrow terminal its text wraps within its own column."""
+    width = max(map(len, meant), default=0) + 2
     for pattern, meaning in meant.items():
-        line = Text.assemble((f"{pattern:{width}}  ", ""), (meaning, "dim"))
-        console.print(line, soft_wrap=console.width >= PIPE)
+        lines = textwrap.wrap(meaning, max(console.width - width, LEAST)) or [""]
+        for name, text in zip((pattern, *[""] * len(lines)), lines, strict=False):
+            console.print(Text.assemble((f"{name:{width}}", ""), (text, "dim")), soft_wrap=True)
 
 
 def show_run(

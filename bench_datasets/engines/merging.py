@@ -40,7 +40,10 @@ def merge(parts: Sequence[str | os.PathLike[str]]) -> Dataset:
     """
     files = [file for path in parts for file in _files(Path(path))]
     if not files:
-        raise BenchError(f"merge: expected files part-I-of-N.parquet in {', '.join(map(str, parts))}, found none")
+        raise BenchError(
+            f"merge: expected files part-I-of-N.parquet in {', '.join(map(str, parts))}, found none; give the folder"
+            " that `score --shard` wrote"
+        )
     read = [(file, *read_part(file)) for file in files]
     first_file, first, _ = read[0]
     tables: dict[int, pa.Table] = {}

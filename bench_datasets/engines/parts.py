@@ -162,10 +162,14 @@ def read_part(path: Path) -> tuple[Manifest, pa.Table]:
         BenchError: the file is no part, is cut short, or was changed after it was written.
     """
     again = "delete it and score that part again"
+    if not NAME.fullmatch(path.name):  # perhaps no part at all: never advise to delete it
+        again = "give the folder that `score --shard` wrote"
+    if path.exists() and not path.is_file():
+        raise BenchError(f"{path}: expected a regular file, found a folder, pipe or device; {again}")
     try:
         table = pq.read_table(path, partitioning=None)
     except FileNotFoundError as error:
-        raise BenchError(f"{path}: expected a part or a folder of parts, found no such file") from error
+        raise BenchError(f"{path}: expected a part or a folder of parts, found no such file; check the path") from error
     except (OSError, pa.ArrowException) as error:
         text = " ".join(str(error).split())[:200]
         raise BenchError(f"{path}: the part is cut short or no Parquet file ({text}); {again}") from error

@@ -171,7 +171,7 @@ def leaderboard(targets: Iterable[str | os.PathLike[str]], *, token: str | None 
     for target in targets:
         found, unread = _read(os.fspath(target), token)
         if not found:
-            more = f": {unread[0]}" if unread else ""
+            more = f": {unread[0]}" if unread else "; give folders that `score --out` wrote"
             raise BenchError(f"{target}: expected runs (result.json in it or below), found none that can be read{more}")
         runs += found
         left_out += unread

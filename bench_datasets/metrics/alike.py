@@ -178,7 +178,8 @@ def check_alike(
             if missing:
                 example = " ".join(min(missing))
                 raise BenchError(
-                    f"compare: {scored_on(places)}: {has} has {len(missing)} rows that {lacks} lacks, such as {example}"
+                    f"compare: {scored_on(places)}: {has} has {len(missing)} rows that {lacks} lacks, such as"
+                    f" {example}; score both on the same rows"
                 )
         changed = sorted(key for key in expected if expected[key] != found[key])
         if changed:

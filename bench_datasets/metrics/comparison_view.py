@@ -105,6 +105,8 @@ def further(comparison: Comparison, shown: Comparison) -> str:
     if not left:
         return ""
     differing = [item for item in left if _differs(item)]
+    if not differing:
+        return f"Not shown: {len(left):,} further metrics; none of them differs."
     significant = sum(item.verdict is not None for item in differing)
     few = f"{significant:,}" if significant else "none"
     return f"Not shown: {len(left):,} further metrics; {len(differing):,} differ, {few} of them significantly."

@@ -97,6 +97,9 @@ def write_run(scores: Dataset | IterableDataset, result: Result, folder: str | o
     return files
 
 
+_GIVE = "give the folder that `score --out` wrote"
+
+
 def read_scores(path: str | os.PathLike[str], *, limit: int = MAX_FILE) -> Dataset:
     """Read a score table that `write_scores` wrote, with its provenance.
 
@@ -121,10 +124,10 @@ def read_scores(path: str | os.PathLike[str], *, limit: int = MAX_FILE) -> Datas
     except BenchError as error:
         raise error if str(error).startswith(shown) else BenchError(f"{shown}: {error}") from error
     except FileNotFoundError as error:
-        raise BenchError(f"{shown}: {expected}, found no such file") from error
+        raise BenchError(f"{shown}: {expected}, found no such file; {_GIVE}") from error
     except (pa.ArrowException, OSError, ValueError, ImportError) as error:
         text = " ".join(str(error).split())[:200]
-        raise BenchError(f"{shown}: {expected}, found a file that can't be read ({text}); write it again") from error
+        raise BenchError(f"{shown}: {expected}, found a file that can't be read ({text}); {_GIVE}") from error
     absent = [name for name in _NEEDED if table.column_names.count(name) != 1]
     if absent:
         found = ", ".join(table.column_names[:6]) or "no columns"

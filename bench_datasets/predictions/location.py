@@ -57,10 +57,13 @@ class Location:
         try:
             kind = self.fs.info(self.path)["type"]
         except FileNotFoundError:
-            text = f"{self.shown}: expected a file or folder of predictions, found nothing there"
+            text = f"{self.shown}: expected a file or folder of predictions, found nothing there; check the path"
             raise NothingThereError(text) from None
         if kind not in ("file", "directory"):
-            raise BenchError(f"{self.shown}: expected a file or folder of predictions, found a device, pipe or socket")
+            raise BenchError(
+                f"{self.shown}: expected a file or folder of predictions, found a device, pipe or socket; write the"
+                " predictions to a file first"
+            )
         return str(kind)
 
     @property

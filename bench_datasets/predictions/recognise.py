@@ -46,6 +46,9 @@ _SHARD = re.compile(r"\w+-\d{5}-of-\d{5}\.parquet")
 """A file of a dataset as the Hub holds it."""
 
 _TRUTH = "name what the model wrote"
+_RUN_FILES = {"scores.parquet", "result.json"}
+_SCORED, _RESULT = {"row_sha256", "protocol"}, {"schema_version", "metrics"}
+"""Columns of every score table, and fields of every `result.json`."""
 _LOOKED_AT = 20
 """Most files of a folder whose first records are looked at."""
 
@@ -83,6 +86,8 @@ def _folder(location: Location, benchmark: str) -> str:
     if not found and any(file.endswith((".json", ".json.gz")) for file in files):
         found = ["jsonl"]
     _refuse_truth(location, inside)
+    if found == ["parquet"] and names >= _RUN_FILES:
+        raise _run(location)
     if found == ["jsonl"]:
         _refuse_mixture(location, benchmark)
         if benchmark == "pbench" and any(map(_is_coco, map(_fields, location.files(*ENDINGS)[:_LOOKED_AT]))):
@@ -94,7 +99,10 @@ def _folder(location: Location, benchmark: str) -> str:
             f"{location.shown}: expected files of one format, found {' and '.join(found)}; say which with "
             f"format={found[0]!r}, or give a folder that holds only one"
         )
-    sample = ", ".join(sorted(names)[:5]) or "nothing"
+    if not names:
+        empty = "found an empty folder; did the run write its predictions?"
+        raise BenchError(f"{location.shown}: expected {EXPECTED[benchmark]}; {empty}")
+    sample = ", ".join(sorted(names)[:5])
     advice = "force one with format="
     if any(file.endswith(OTHER_IMAGES) for file in files):
         advice = "JPEG and other image formats are not read: save masks as PNG"
@@ -116,6 +124,11 @@ def _refuse_truth(location: Location, inside: list[tuple[str, Location, bool]]) 
         )
         if truth:
             raise BenchError(f"{location.shown}: expected predictions, this is the truth ({relative}); {_TRUTH}")
+
+
+def _run(location: Location) -> BenchError:
+    text = "expected predictions, found what `score` wrote about a run; give the file that the model wrote"
+    return BenchError(f"{location.shown}: {text}")
 
 
 def _columns(file: Location) -> set[str]:
@@ -169,6 +182,8 @@ def _file(location: Location, benchmark: str) -> str:
         found = "an empty file; did the run write its predictions?"
         raise BenchError(f"{location.shown}: expected {EXPECTED[benchmark]}; found {found}")
     if start[:4] == b"PAR1":
+        if _columns(location) >= _SCORED:
+            raise _run(location)
         return "parquet"
     if start[:6] == b"ARROW1" or start[:4] == b"\xff\xff\xff\xff":
         return "arrow"
@@ -196,10 +211,12 @@ def _text(location: Location, benchmark: str) -> str:
         raise _unknown(location, benchmark, f"{location.name} alone; give the folder of the video, or of all videos")
     if start[:1] not in (b"{", b"["):
         found = f"a file that begins with {start[:16]!r}" if start else "a file of blanks"
-        raise _unknown(location, benchmark, f"{found}; write one JSON object a line")
+        raise _unknown(location, benchmark, f"{found}; write one JSON object per line")
     record = first_record(location)
     if record is None:
-        raise _unknown(location, benchmark, "an empty list; write one object a row")
+        raise _unknown(location, benchmark, "an empty list; write one object per row")
+    if set(record) >= _RESULT:
+        raise _run(location)
     if benchmark != "pbench":
         if not ("segmentation" in record and benchmark == "instancebench"):
             refuse_other_benchmark(record, location.shown, benchmark)

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from subprocess import CompletedProcess
 from typing import Any
@@ -118,6 +119,28 @@ def test_process(spawn: Callable[..., CompletedProcess[str]]) -> None:
     assert done.returncode == 0
     assert done.stderr == ""
     assert json.loads(done.stdout)["benchmark"] == "pbench"
+
+
+@pytest.mark.parametrize("command", ["check", "score"])
+def test_help_at_80_columns_breaks_no_name_of_an_option(
+    run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    text = run(command, "--help").stdout
+    for name in ("--on-fault", "skip-and-report:", "count-as-wrong:", "--missing", "error|empty"):
+        assert name in text, name
+
+
+@pytest.mark.parametrize("command", ["coco", "refcoco"])
+def test_convert_help_at_80_columns_has_whole_paragraphs(
+    run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    text = run("convert", command, "--help").stdout.split("Example:")[0]
+    lines = [line.strip() for line in text.splitlines()]
+    for line, following in pairwise(lines):
+        if line and following and not line.startswith("Usage"):
+            assert len(line) + 1 + len(following.split()[0]) > 78, (line, following)
 
 
 def test_how_it_is_called(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

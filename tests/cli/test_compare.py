@@ -17,7 +17,7 @@ from bench_datasets.benchmarks import PBENCH_LEVELS as PARTS
 from bench_datasets.builders import open_truth
 from bench_datasets.builders.instancebench_vocabulary import OPERATIONS
 from bench_datasets.cli import app
-from bench_datasets.metrics.files import write_run
+from bench_datasets.metrics.files import read_scores, write_run
 from bench_datasets.samples import SAMPLE_MODELS, pbench_sample_predictions
 
 FEW = ["--draws", 200, "--permutations", 200]
@@ -159,6 +159,18 @@ def test_json_is_what_the_function_gives(run: Callable[..., Any], runs: dict[str
     assert {item["part"][0] for item in json.loads(done.stdout)["pairs"][0]["differences"]} == {"", "count", "level"}
 
 
+def test_compare_runs_on_other_rows_says_what_to_do(
+    run: Callable[..., Any], runs: dict[str, Path], tmp_path: Path
+) -> None:
+    scores = read_scores(runs["hasty"])
+    few = scores.select(range(len(scores) - 2))
+    write_run(few, bd.summarize("pbench", few, draws=0), tmp_path / "few")
+    done = run("compare", runs["careful"], tmp_path / "few", *FEW)
+    assert done.exit_code == 1
+    assert "careful has 2 rows that few lacks" in done.stderr
+    assert "score both on the same rows" in done.stderr
+
+
 def test_many_runs_and_files(run: Callable[..., Any], runs: dict[str, Path]) -> None:
     done = run("compare", *(place / "scores.parquet" for place in runs.values()), *FEW)
     assert done.exit_code == 0, done.stderr
@@ -171,6 +183,7 @@ def test_many_runs_and_files(run: Callable[..., Any], runs: dict[str, Path]) -> 
 def test_a_run_with_itself(run: Callable[..., Any], runs: dict[str, Path]) -> None:
     done = run("compare", runs["hasty"], runs["hasty"], *FEW)
     assert "hasty and hasty (2) have the same value in every metric." in done.stdout
+    assert "further metrics; none of them differs. --every" in done.stdout
     assert "(A)/(B)" not in done.stdout  # notes on tables that are not there
 
 

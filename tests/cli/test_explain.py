@@ -41,7 +41,7 @@ def test_the_worst_rows(run: Run) -> None:
     assert all(abs(told[key] - score) < 1e-4 for score, key in own if key in told)
     assert found["rows"] == len(open_truth("pbench", "sample"))
     shown = run("explain", "pbench", "--worst", "2", *options("pbench")).stdout.splitlines()
-    assert shown[0].startswith(f"the 2 lowest of {found['rows']} rows")
+    assert shown[0].startswith(f"the 2 rows with the lowest scores, of {found['rows']} rows")
     assert [line.split(":")[0] for line in shown if "row score" in line] == [key for _, key in own[:2]]
 
 
@@ -49,12 +49,33 @@ def test_the_worst_rows(run: Run) -> None:
 def test_other_benchmarks(run: Run, benchmark: str, count: int, tmp_path: Path) -> None:
     done = run("explain", benchmark, "--worst", "1", *options(benchmark), "--out", tmp_path / "row.png")
     assert done.exit_code == 0, done.stderr
-    assert f"the 1 lowest of {count} rows" in done.stdout
+    assert f"the row with the lowest score, of {count} rows" in done.stdout
     pictures = sorted(tmp_path.glob("*.png"))
     assert pictures
     for picture in pictures:
         with Image.open(picture) as image:
             image.verify()
+
+
+@pytest.mark.parametrize(
+    ("benchmark", "key", "line"),
+    [
+        ("pbench", "level_0/0", {"key": "level_0/9999", "masks": []}),
+        ("instancebench", None, {"expression_id": "nobody-0", "mask": None}),
+        ("pvsg", None, {"video_id": "nobody", "tubes": [], "triplets": []}),
+    ],
+)
+def test_explain_warns_of_predictions_for_unknown_rows(
+    run: Run, tmp_path: Path, benchmark: str, key: str | None, line: dict[str, Any]
+) -> None:
+    place = tmp_path / "out.jsonl"
+    place.write_text(json.dumps(line) + "\n")
+    wanted = [key] if key else ["--worst", "1"]
+    done = run("explain", benchmark, *wanted, "--data", "sample", "--predictions", place)
+    assert done.exit_code == 0, done.stderr
+    assert "1 prediction names no row of the ground truth" in done.stderr
+    assert "`check` lists all" in done.stderr
+    assert "names no row" not in run("explain", benchmark, *wanted, *options(benchmark)).stderr
 
 
 def test_a_row_without_prediction(run: Run, tmp_path: Path) -> None:

@@ -88,6 +88,33 @@ def test_fits_the_width(
         assert any(line.startswith("mask_redundancy_rate ") for line in done.stdout.splitlines())
 
 
+@pytest.mark.parametrize("columns", [60, 80, 100])
+def test_score_legend_wraps_within_its_own_column(
+    run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, columns: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    place = samples.pbench_sample_predictions("careful")
+    done = run("score", "pbench", "--data", "sample", "--predictions", place, "--draws", 0)
+    lines = done.stdout.splitlines()
+    start, end = (
+        next(i for i, line in enumerate(lines) if line.startswith(text)) for text in ("fractions", "Not shown")
+    )
+    legend = lines[start + 1 : end]
+    indent = len("mask_redundancy_rate/<level>") + 2
+    assert max(map(len, legend)) <= columns
+    assert all(line[indent - 2 : indent] == "  " and line[indent] != " " for line in legend)
+    words = " ".join(line[indent:] for line in legend)
+    assert "further predictions with IoU of at least 0.5 to the same mask" in words
+
+
+@pytest.mark.parametrize("benchmark", ["pbench", "instancebench", "pvsg"])
+def test_score_legend_explains_n(run: Callable[..., Any], benchmark: str) -> None:
+    place = getattr(samples, f"{benchmark}_sample_predictions")("careful")
+    done = run("score", benchmark, "--data", "sample", "--predictions", place, "--draws", 0)
+    assert done.exit_code == 0, done.stderr
+    assert any(re.match(r"n {2,}\w.* computed over", line) for line in done.stdout.splitlines())
+
+
 @pytest.mark.parametrize("flag", ["--every", "--all"])
 def test_score_prints_the_main_table_and_names_the_rest(run: Callable[..., Any], flag: str) -> None:
     """The default output is short and explains its keys; nothing is left out without a word."""

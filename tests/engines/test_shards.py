@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 from dataclasses import replace
@@ -168,6 +169,21 @@ def test_a_damaged_part_is_named(damage: object, words: str, tmp_path: Path) -> 
     files[1].unlink()
     engines.score_shard(plan_of(), 1, 2, tmp_path)
     assert len(engines.merge([tmp_path])) == 35
+
+
+def test_merge_of_a_file_that_is_no_part_never_advises_to_delete_it(tmp_path: Path) -> None:
+    file = tmp_path / "masks.json"
+    file.write_text("[]")
+    with pytest.raises(BenchError, match=r"masks\.json: .*give the folder that `score --shard` wrote") as refused:
+        engines.merge([file])
+    assert "delete" not in str(refused.value)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes are named on POSIX only")
+def test_merge_of_a_named_pipe_says_what_it_is(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "part-0-of-1.parquet")
+    with pytest.raises(BenchError, match=r"part-0-of-1\.parquet: expected a regular file, found a folder, pipe"):
+        engines.merge([tmp_path])
 
 
 def test_a_part_of_another_version_is_refused(tmp_path: Path) -> None:

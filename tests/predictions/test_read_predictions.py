@@ -22,6 +22,7 @@ from datasets import Dataset
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import bench_datasets as bd
 from bench_datasets.faults import BenchError
 from bench_datasets.predictions import read_predictions
 from bench_datasets.predictions.location import locate
@@ -92,7 +93,7 @@ def test_nothing_there(tmp_path: Path, format: str | None) -> None:
 
 
 def test_folders_that_hold_nothing_or_too_much(tmp_path: Path) -> None:
-    with pytest.raises(BenchError, match="a folder of nothing"):
+    with pytest.raises(BenchError, match="found an empty folder; did the run write"):
         read_predictions("pbench", tmp_path)
     (tmp_path / "readme.md").write_text("x")
     with pytest.raises(BenchError, match=r"a folder of readme\.md"):
@@ -103,6 +104,22 @@ def test_folders_that_hold_nothing_or_too_much(tmp_path: Path) -> None:
     with pytest.raises(BenchError, match="jsonl and parquet"):
         read_predictions("pbench", tmp_path)
     assert len(read_predictions("pbench", tmp_path, format="parquet")) == 2
+
+
+@pytest.mark.parametrize("benchmark", ["pbench", "instancebench", "pvsg"])
+@pytest.mark.parametrize("given", ["", "scores.parquet", "result.json"])
+def test_read_predictions_of_a_run_names_it(tmp_path: Path, benchmark: str, given: str) -> None:
+    truth = [{"id": 1, "level": "level_0", "masks": LINE["masks"], "pred_masks": LINE["masks"]}]
+    scores = bd.map_score(Dataset.from_list(truth), "pbench")
+    bd.write_run(scores, bd.summarize("pbench", scores, draws=0), tmp_path)
+    with pytest.raises(BenchError, match=r"found what `score` wrote about a run; give the file that the model wrote"):
+        read_predictions(benchmark, tmp_path / given)
+
+
+@pytest.mark.parametrize("benchmark", ["pbench", "instancebench", "pvsg"])
+def test_read_predictions_of_an_empty_folder_asks_for_the_model_run(tmp_path: Path, benchmark: str) -> None:
+    with pytest.raises(BenchError, match=r"found an empty folder; did the run write its predictions\?"):
+        read_predictions(benchmark, tmp_path)
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes are named on POSIX only")
