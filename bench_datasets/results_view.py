@@ -327,8 +327,8 @@ def caption(result: Result) -> str:
 NOTE = "fractions in percent; - is undefined; [low, high] is the 95 % bootstrap interval"
 
 N_MEANS = {
-    False: "how many rows, sets, expressions or other cases the metric is computed over",
-    True: "number of rows that the metrics below it are computed over, up to the next line n",
+    False: "number of rows, sets or other cases of the metric",
+    True: "number of rows of the metrics below, up to the next n",
 }
 """What `n` means in a list of metrics (false) and in a table by part (true)."""
 
