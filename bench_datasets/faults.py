@@ -85,11 +85,21 @@ FAULTS: dict[str, FaultKind] = {
         "noted",
         ignored_file="a file beside a row's masks that is not read",
         polygon_part_dropped="a polygon of fewer than three points among others of one mask; it is left out",
+        inverted_mask="a mask that covers the image's whole border, as a mask with exchanged values does",
+        whole_image="a mask that covers every pixel of the image, as a soft mask cut at 0 does",
+        odd_file_name="a mask file whose name is no number, beside files with numbers as names; it counts as a mask",
     ),
     **_kinds(
         "pvsg predictions",
         "stop",
         bad_span="a span that is not [first, last] in whole frames with 0 <= first <= last",
+    ),
+    **_kinds(
+        "instancebench predictions",
+        "noted",
+        outside_image="a box that reaches beyond the image",
+        small_box="a box within 1 x 1 pixel, as a box in fractions of the image is",
+        unknown_candidate="a candidate_id that no candidate of the row has; it counts as a wrong prediction",
     ),
     **_kinds(
         "instancebench truth",
@@ -138,6 +148,10 @@ FAULTS: dict[str, FaultKind] = {
         tube_without_masks="a tube without a mask",
         self_triplet="a triplet of a tube with itself, in a video whose truth has no relation of an object with itself",
         repeated_triplet="a triplet with the tubes, predicate and spans of an earlier one; it takes a rank too",
+        frame_outside="masks of frames past the video's last; they are left out",
+        no_spans="a triplet without a span; it holds on no frame and can't hit",
+        no_triplets="a video whose prediction has tubes and no triplet",
+        same_scores="triplets that all have one score; they are ranked in the given order",
         missing_frames="frames with ground-truth masks in which the prediction has no mask, or no image file",
     ),
     **_kinds(

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 from datasets import ClassLabel, Features
+from numpy.typing import NDArray
 
 from bench_datasets.masks import MASK_TYPE, MaskColumn
 from bench_datasets.masks.varint import Runs
@@ -113,6 +114,33 @@ def odd_masks(column: MaskColumn) -> Iterator[tuple[str, int]]:
     inside = (x > 0) & (y > 0) & (x + width < some.widths) & (y + height < some.heights)
     for i in np.flatnonzero((runs.lengths[runs.offsets[:-1]] == 0) & ((width == 0) | inside)).tolist():
         yield "inverted_mask" if inside[i] and width[i] else "whole_image", int(first[i])
+
+
+def odd_boxes(
+    boxes: NDArray[np.float64], heights: NDArray[np.int64], widths: NDArray[np.int64]
+) -> Iterator[tuple[str, int]]:
+    """Find boxes that are probably not [x, y, width, height] in pixels.
+
+    Args:
+        boxes: `(n, 4) float64`, finite.
+        heights: `(n,) int64`, height of each box's image in pixels; 0 where it is not known.
+        widths: `(n,) int64`, likewise.
+
+    Yields:
+        `outside_image` and the place of each box that reaches more than one pixel beyond its image; `small_box` and
+        the place of each box within [0, 1] x [0, 1] whose numbers are not all whole, as fractions are.
+
+    Example:
+        >>> boxes = np.array([[5.0, 5.0, 30.0, 20.0], [5.0, 5.0, 60.0, 20.0], [0.1, 0.1, 0.5, 0.4]])
+        >>> list(odd_boxes(boxes, np.array([40, 40, 40]), np.array([60, 60, 60])))
+        [('outside_image', 1), ('small_box', 2)]
+    """
+    ends = boxes[:, :2] + boxes[:, 2:]
+    beyond = (ends[:, 0] > widths + 1) | (ends[:, 1] > heights + 1) | (boxes[:, :2] < -1).any(axis=1)
+    fraction = (boxes >= 0).all(axis=1) & (ends <= 1).all(axis=1) & (boxes != np.floor(boxes)).any(axis=1)
+    for code, some in (("outside_image", beyond & (heights > 0)), ("small_box", fraction)):
+        for i in np.flatnonzero(some).tolist():
+            yield code, i
 
 
 def size_advice(found: tuple[int, int], expected: tuple[int, int], otherwise: str = "") -> str:

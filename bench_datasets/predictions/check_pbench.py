@@ -35,6 +35,7 @@ ADVICE = {
     "size_exchanged": "size is [width, height]; write [height, width], or the mask is scrambled when it is resized",
     "mixed_sizes": "masks of one row have several sizes; all are resized to the image's",
     "ignored_file": "files beside a row's masks in another format; they are not read",
+    "odd_file_name": "mask files usually have numbers as names; move files that are no mask of their own elsewhere",
     "ignore_label": "label 255 counts as a mask; set these pixels to 0 if it means 'ignore', as in PASCAL VOC",
     "no_masks": "rows for which the model found nothing",
     "empty_mask": "masks without a pixel still count as predictions, so as false positives",

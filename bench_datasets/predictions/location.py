@@ -150,6 +150,21 @@ def files_in(location: Location, endings: tuple[str, ...]) -> list[Location]:
     raise BenchError(f"{expected}, found none in the folder")
 
 
+def unread_in(location: Location, endings: tuple[str, ...]) -> list[str]:
+    """The files of a folder that `files_in` passes over though their names speak of predictions, in natural order.
+
+    These are files with one of the endings that lie deeper, and files directly in the folder whose names go on behind
+    one of the endings (`b.jsonl.zst`, `b.jsonl.part`).
+    """
+    found = []
+    for relative, item, is_folder in location.inside():
+        name = item.name.lower()
+        ends = name.endswith(endings)
+        if not is_folder and (ends if "/" in relative else not ends and any(f"{end}." in name for end in endings)):
+            found.append(relative)
+    return found
+
+
 def locate(path: str | os.PathLike[str]) -> Location:
     """The location of a path or fsspec URL.
 

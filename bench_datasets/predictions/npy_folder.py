@@ -9,7 +9,7 @@ import pyarrow as pa
 from bench_datasets.faults import BenchError
 from bench_datasets.predictions.location import Location
 from bench_datasets.predictions.npy import read_mask, read_masks
-from bench_datasets.predictions.paths import RowFolder, name_in, note_ignored, row_of, rows_in
+from bench_datasets.predictions.paths import RowFolder, name_in, note_ignored, note_names, row_of, rows_in
 from bench_datasets.predictions.rows import Row, batches
 from bench_datasets.predictions.threads import map_in_threads
 
@@ -58,6 +58,7 @@ def _from_masks(own: RowFolder) -> Row:
             row.broken[len(row.masks)] = _text(file, error)
             row.masks.append(None)
     note_ignored(row, [file.name for file in own.files if not file.name.lower().endswith(".npy")])
+    note_names(row, own, ".npy")
     return row
 
 

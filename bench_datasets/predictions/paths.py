@@ -107,3 +107,28 @@ def note_ignored(row: Row, names: list[str]) -> None:
     if names:
         more = f" and {len(names) - 3} more" if len(names) > 3 else ""
         row.faults.append(("ignored_file", f"{', '.join(map(ascii, names[:3]))}{more}: not read"))
+
+
+def note_names(row: Row, own: RowFolder, ending: str) -> None:
+    """Note mask files of a row's folder whose names do not count masks.
+
+    Where some names are numbers, a name that is none (`union.png` beside `0.png`) is probably no mask of its own: a
+    fault `odd_file_name`. One number twice (`1.png` and `01.png`) is a fault `duplicate_prediction`.
+
+    Args:
+        row: receives the faults.
+        own: its folder.
+        ending: of the mask files' names.
+    """
+    stems = [file.name[: -len(ending)] for file in own.files if file.name.lower().endswith(ending)]
+    numbers: dict[str, str] = {}
+    for stem in filter(str.isdecimal, stems):
+        other = numbers.setdefault(stem.lstrip("0") or "0", stem)
+        if other != stem:
+            text = f"{own.shown}: {other}{ending} and {stem}{ending} both hold mask {int(stem)}; keep one"
+            row.faults.append(("duplicate_prediction", text))
+    others = [stem + ending for stem in stems if not stem.isdecimal()]
+    if numbers and others:
+        more = f" and {len(others) - 3} more" if len(others) > 3 else ""
+        text = f"{', '.join(map(ascii, others[:3]))}{more} beside files with numbers as names: each counts as a mask"
+        row.faults.append(("odd_file_name", f"{own.shown}: {text}; move it elsewhere if it is none"))

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from bench_datasets.faults import BenchError
 from bench_datasets.predictions.location import Location
-from bench_datasets.predictions.paths import Name, RowFolder, name_in, note_ignored, row_of, rows_in
+from bench_datasets.predictions.paths import Name, RowFolder, name_in, note_ignored, note_names, row_of, rows_in
 from bench_datasets.predictions.png import IGNORE, OTHER_IMAGES, read_label_map, read_mask, refuse_image
 from bench_datasets.predictions.rows import Row, batches
 from bench_datasets.predictions.threads import map_in_threads
@@ -69,6 +69,7 @@ def _from_masks(own: RowFolder) -> Row:
         elif file.name.lower() != METADATA:
             ignored.append(file.name)
     note_ignored(row, ignored)
+    note_names(row, own, ".png")
     return row
 
 

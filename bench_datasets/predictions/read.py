@@ -13,12 +13,23 @@ from bench_datasets.benchmarks import BENCHMARKS, COMPANIONS, get_benchmark
 from bench_datasets.builders.provenance import without_secrets
 from bench_datasets.builders.sources import is_of_the_way, why
 from bench_datasets.faults import BenchError
-from bench_datasets.predictions.location import locate
+from bench_datasets.predictions import jsonl, tables
+from bench_datasets.predictions.location import locate, unread_in
 from bench_datasets.predictions.recognise import recognise
 from bench_datasets.predictions.store import Spool
 
 Predictions: TypeAlias = Any
 """What predictions may be handed over as: see `read_predictions`."""
+
+
+_SIDE_BY_SIDE = {
+    **dict.fromkeys(("jsonl", "falcon", "coco"), jsonl.ENDINGS),
+    **dict.fromkeys(("parquet", "arrow"), tables.ENDINGS),
+}
+"""Endings of the files that a folder holds side by side, by format."""
+
+_OWN = ("result.json", "scores.parquet")
+"""Files of a run, which may lie in a folder of predictions."""
 
 
 def module_of(benchmark: str) -> Any:
@@ -107,4 +118,22 @@ def _batches(benchmark: str, module: Any, path: Any, given: bool, format: str | 
     if format is None:
         form = form_of(benchmark)
         format = recognise(location, form) if form in BENCHMARKS.own else module.recognise(location)
-    return module.READERS[format](location)  # type: ignore[no-any-return]
+    batches: Iterator[pa.RecordBatch] = module.READERS[format](location)
+    if location.kind == "directory" and format in _SIDE_BY_SIDE:
+        unread = [name for name in unread_in(location, _SIDE_BY_SIDE[format]) if name.rsplit("/", 1)[-1] not in _OWN]
+        return _noting(batches, unread) if unread else batches
+    return batches
+
+
+def _noting(batches: Iterator[pa.RecordBatch], unread: list[str]) -> Iterator[pa.RecordBatch]:
+    """The same batches; the first row bears a fault `ignored_file` that names files of the folder that are not read."""
+    more = f" and {len(unread) - 3} more" if len(unread) > 3 else ""
+    text = f"{', '.join(map(ascii, unread[:3]))}{more}: not read; put all files of predictions side by side"
+    for batch in batches:
+        if text and len(batch) and "pred_faults" in batch.schema.names:
+            faults = batch.column("pred_faults").to_pylist()
+            faults[0] = [*(faults[0] or []), {"code": "ignored_file", "text": text}]
+            at = batch.schema.get_field_index("pred_faults")
+            batch = batch.set_column(at, batch.schema.field(at), pa.array(faults, batch.schema.field(at).type))
+            text = ""
+        yield batch

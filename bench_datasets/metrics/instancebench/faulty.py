@@ -16,7 +16,7 @@ from bench_datasets.metrics.instancebench.measure import CORE, Kept
 from bench_datasets.metrics.instancebench.rows import Rows
 from bench_datasets.metrics.masklists import MaskLists
 from bench_datasets.metrics.options import ScoreOptions
-from bench_datasets.predictions.arrays import size_advice
+from bench_datasets.predictions.arrays import odd_boxes, odd_masks, size_advice
 
 STOPPING = frozenset(
     code for code, kind in FAULTS.items() if kind.where == "instancebench truth" and kind.default == "stop"
@@ -54,6 +54,27 @@ def find_faults(rows: Rows, kept: Kept, options: ScoreOptions) -> Faulty:
             prediction = [Fault("missing_prediction", rows.keys[i], text)]
         result.add(i, truth, prediction)
     return result
+
+
+def noted_predictions(rows: Rows) -> dict[int, list[str]]:
+    """Find the rows with predictions that look wrong, and the codes that say so.
+
+    The codes are those of `odd_masks` and `odd_boxes`, and `unknown_candidate`. Boxes are compared with the image where
+    its size is known.
+    """
+    found: dict[int, list[str]] = {}
+    row = rows.expression_row
+    for code, k in odd_masks(rows.predicted.masks):
+        found.setdefault(int(row[k]), []).append(code)
+    boxed = np.flatnonzero(np.isfinite(rows.boxes).all(axis=1) & ~rows.faulty)
+    for code, k in odd_boxes(rows.boxes[boxed], rows.heights[row[boxed]], rows.widths[row[boxed]]):
+        found.setdefault(int(row[boxed[k]]), []).append(code)
+    for k, name in enumerate(rows.named or ()):
+        i = int(row[k])
+        own = rows.candidate_ids[int(rows.candidates.groups[i]) : int(rows.candidates.groups[i + 1])]
+        if name is not None and not rows.faulty[k] and str(name) not in own:
+            found.setdefault(i, []).append("unknown_candidate")
+    return found
 
 
 def faulty_answers(rows: Rows, kept: Kept) -> Flags:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -14,7 +14,7 @@ from bench_datasets.masks import Decoded, Status
 from bench_datasets.metrics.faulty import Faulty
 from bench_datasets.metrics.hashes import sound_hashes
 from bench_datasets.metrics.instancebench.columns import features
-from bench_datasets.metrics.instancebench.faulty import faulty_answers, find_faults
+from bench_datasets.metrics.instancebench.faulty import faulty_answers, find_faults, noted_predictions
 from bench_datasets.metrics.instancebench.measure import Kept, measure, measure_boundaries
 from bench_datasets.metrics.instancebench.protocol import get_protocol
 from bench_datasets.metrics.instancebench.rows import Rows, read_rows
@@ -36,6 +36,7 @@ def score_table(batch: pa.Table | Mapping[str, Any], options: ScoreOptions, read
         predicted.remember(read if predicted.present.all() else read.spread(predicted.present))
     kept = _kept(rows)
     faulty = find_faults(rows, kept, options)
+    odd = noted_predictions(rows)
     n = len(rows)
     truth = _without_nulls(rows.candidates)
     columns: dict[str, Any] = {
@@ -47,7 +48,7 @@ def score_table(batch: pa.Table | Mapping[str, Any], options: ScoreOptions, read
         "row_sha256": sound_hashes(rows.labels, truth, truth.problems()),
         "source": rows.sources,
         "category": rows.categories,
-        "faults": [_codes(rows, faulty, i) for i in range(n)],
+        "faults": [_codes(rows, faulty, odd, i) for i in range(n)],
         "skipped": [i in faulty.left_out for i in range(n)],
     }
     good = np.array([i not in faulty.left_out for i in range(n)], np.bool_)
@@ -71,10 +72,11 @@ def _schema(boundary: bool) -> pa.Schema:
     return features(boundary).arrow_schema.remove_metadata()
 
 
-def _codes(rows: Rows, faulty: Faulty, i: int) -> list[str]:
+def _codes(rows: Rows, faulty: Faulty, odd: Mapping[int, Sequence[str]], i: int) -> list[str]:
     """Codes of what the builder, the reading of predictions and the scoring found, sorted, each once."""
     read = [code for code, _ in rows.reading[i] if not stops(code)]
-    return sorted({*rows.noted[i], *read, *faulty.codes(i)})
+    seen = odd.get(i, ()) if i not in faulty.left_out and i not in faulty.wrong else ()
+    return sorted({*rows.noted[i], *read, *faulty.codes(i), *seen})
 
 
 def _without_nulls(lists: MaskLists) -> MaskLists:

@@ -16,6 +16,7 @@ from bench_datasets.metrics.masklists import MaskLists
 from bench_datasets.metrics.options import ScoreOptions
 from bench_datasets.metrics.pbench.protocol import Protocol
 from bench_datasets.metrics.pbench.rows import Rows
+from bench_datasets.predictions.arrays import odd_masks
 
 Problems = Mapping[int, list[str]]
 """What is wrong with masks, by row."""
@@ -64,6 +65,15 @@ def noted_sizes(rows: Rows) -> dict[int, list[str]]:
     for code, some in (("resized", other & ~swapped), ("size_exchanged", swapped)):
         for i in np.unique(row[some]).tolist():
             found.setdefault(i, []).append(code)
+    return found
+
+
+def noted_masks(rows: Rows) -> dict[int, list[str]]:
+    """Find the rows with predicted masks that look wrong, and the codes that say so: `noted_sizes`, `odd_masks`."""
+    found = noted_sizes(rows)
+    given, row = rows.predicted.masks, rows.predicted.row_of
+    for code, i in odd_masks(given):
+        found.setdefault(int(row[i]), []).append(code)
     return found
 
 

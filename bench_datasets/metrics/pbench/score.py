@@ -18,7 +18,7 @@ from bench_datasets.metrics.hashes import sound_hashes
 from bench_datasets.metrics.masklists import CHUNK_BYTES, parts
 from bench_datasets.metrics.options import ScoreOptions
 from bench_datasets.metrics.pbench.columns import features
-from bench_datasets.metrics.pbench.faulty import find_faults, noted_sizes
+from bench_datasets.metrics.pbench.faulty import find_faults, noted_masks
 from bench_datasets.metrics.pbench.measure import MATCHED, POSITIONS, measure
 from bench_datasets.metrics.pbench.protocol import Protocol, get_protocol
 from bench_datasets.metrics.pbench.rows import CODES_TYPE, Rows, read_rows
@@ -101,7 +101,7 @@ def _score_chunk(rows: Rows, protocol: Protocol, options: ScoreOptions) -> dict[
         "protocol": pa.repeat(f"{protocol.name}@{protocol.version}", n),
         "row_sha256": sound_hashes(rows.labels, rows.true, unsound),
         "level": rows.levels,
-        "faults": _codes(rows, faulty, noted_sizes(rows)),
+        "faults": _codes(rows, faulty, noted_masks(rows)),
         "skipped": ~good,
         **{name: spread(values, good, DEFAULTS.get(name, 0)) for name, values in measured.items()},
     }
@@ -119,9 +119,9 @@ def _with_false_positives(measured: Mapping[str, pa.Array], wrong: NDArray[np.bo
     return found
 
 
-def _codes(rows: Rows, faulty: Faulty, sizes: Mapping[int, Sequence[str]]) -> pa.Array:
+def _codes(rows: Rows, faulty: Faulty, odd: Mapping[int, Sequence[str]]) -> pa.Array:
     """Codes of what the builder, the reading of predictions and the scoring found, sorted, each once."""
-    found_any = faulty.left_out or faulty.wrong or sizes
+    found_any = faulty.left_out or faulty.wrong or odd
     if not found_any and not len(rows.noted.flatten()) and not len(rows.reading.flatten()):
         return list_column(CODES_TYPE, [], np.zeros(len(rows), np.int64))
     found = [
@@ -130,7 +130,7 @@ def _codes(rows: Rows, faulty: Faulty, sizes: Mapping[int, Sequence[str]]) -> pa
                 *(noted or ()),
                 *(fault["code"] for fault in read or () if not stops(fault["code"])),
                 *faulty.codes(i),
-                *(sizes.get(i, ()) if i not in faulty.left_out and i not in faulty.wrong else ()),
+                *(odd.get(i, ()) if i not in faulty.left_out and i not in faulty.wrong else ()),
             }
         )
         for i, (noted, read) in enumerate(zip(rows.noted.to_pylist(), rows.reading.to_pylist(), strict=True))

@@ -15,7 +15,7 @@ from bench_datasets.builders.pvsg_vocabulary import CATEGORIES, PREDICATES, THIN
 from bench_datasets.faults import BenchError
 from bench_datasets.metrics.pvsg.spans import Spans
 from bench_datasets.metrics.tubes import MAX_FRAME, TubeLists, Tubes, read_tube_lists
-from bench_datasets.predictions.pvsg.noted import missing_frames, odd_triplets
+from bench_datasets.predictions.pvsg.noted import missing_frames, odd_ranking, odd_spans, odd_triplets
 
 LABEL_COLUMNS = (
     "key", "source", "height", "width", "fps", "num_frames", "frames_present", "objects", "tubes", "relations",
@@ -252,6 +252,10 @@ def read_prediction(row: Row) -> tuple[Prediction, list[tuple[str, str]], list[t
     absent = missing_frames(row.true.frames, tubes.frames) if len(tubes.frames) else ""
     if absent:
         noted.append(("missing_frames", absent))
+    declared = _integer(row.values["num_frames"]) or _integer(row.values["frames_present"]) or 0
+    beyond = int((tubes.frames >= declared).sum()) if declared else 0
+    if beyond:
+        noted.append(("frame_outside", f"{beyond} of {len(tubes.frames)} masks, of a video of {declared} frames"))
     sizes = np.bincount(tubes.tubes, minlength=tubes.count) if tubes.count else np.zeros(0, np.int64)
     for i in np.flatnonzero(sizes == 0).tolist():
         noted.append(("tube_without_masks", f"tube {i}"))
@@ -276,8 +280,11 @@ def read_prediction(row: Row) -> tuple[Prediction, list[tuple[str, str]], list[t
         if text:
             wrong.append(("bad_span", f"triplet {k}: spans: {text}"))
         spans.append([] if text or item.get("spans") is None else item["spans"])
+        if not text:
+            noted += odd_spans([int(last) for _, last in spans[-1]], declared, k)
     known = [min(one) >= 0 for one in zip(*ends, predicates, strict=True)]
     reflexive = any(item["subject_id"] == item["object_id"] for item in row.values["relations"] or [])
+    noted += odd_ranking(scores) if tubes.count else []
     named = zip(*ends, predicates, spans, strict=True)
     noted += odd_triplets([one if sound else None for one, sound in zip(named, known, strict=True)], reflexive)
     rank = np.argsort(-np.array(scores, np.float64), kind="stable")

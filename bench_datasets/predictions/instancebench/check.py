@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from bench_datasets.faults import BenchError, FaultError, stops
 from bench_datasets.masks import MaskColumn, joined, list_offsets, list_values
-from bench_datasets.predictions.arrays import INVERTED_MASK, WHOLE_IMAGE, empty_masks, odd_masks, size_advice
+from bench_datasets.predictions.arrays import INVERTED_MASK, WHOLE_IMAGE, empty_masks, odd_boxes, odd_masks, size_advice
 from bench_datasets.predictions.check import CheckReport, Collector
 from bench_datasets.predictions.instancebench.pairing import pair_expressions
 from bench_datasets.predictions.instancebench.rows import CONDITIONS
@@ -36,8 +36,8 @@ ADVICE = {
     "whole_image": WHOLE_IMAGE,
     "inverted_mask": INVERTED_MASK,
     "mixed_answers": "some rows have a mask and some only a box or candidate_id; the latter count as 0 in mask metrics",
-    "outside_image": "boxes that reach beyond the image; they should be in pixels of the full image",
-    "small_box": "all boxes lie within 1 x 1 pixel: are they fractions of the image? Pixels are expected",
+    "outside_image": "boxes that reach beyond the image; write [x, y, width, height] in pixels of the full image",
+    "small_box": "boxes within 1 x 1 pixel: are they fractions of the image? Multiply by its width and height",
 }
 """What to do about each kind of finding."""
 
@@ -73,34 +73,17 @@ def check(predictions: Predictions, truth: Dataset | None) -> CheckReport:
         errors.extend(fault for fault in faults if fault.code == "duplicate_prediction")
     masks = first = 0
     bare = np.zeros(2, np.int64)
-    boxes = _Boxes()
     for table in read.with_format("arrow").iter(2048):
         columns = {name: joined(table.column(name)) for name in table.column_names}
         seen = _Batch(columns, expression[first : first + len(table)], first, rows)
         masks += seen.faults(errors, warnings, rows is not None)
         seen.masks(errors, warnings)
-        seen.others(warnings, boxes)
+        seen.others(warnings)
         bare += seen.kinds
         first += len(table)
     if bare.all():
         warnings.add("mixed_answers", "predictions", f"{bare[0]} rows with a mask, {bare[1]} with another answer alone")
-    boxes.tell(warnings)
     return CheckReport("instancebench", len(read), masks, errors.groups(ADVICE), warnings.groups(ADVICE))
-
-
-class _Boxes:
-    """Whether every box of a file lies within one pixel."""
-
-    def __init__(self) -> None:
-        self.count, self.largest = 0, 0.0
-
-    def add(self, boxes: NDArray[np.float64]) -> None:
-        self.count += len(boxes)
-        self.largest = max(self.largest, float((boxes[:, :2] + boxes[:, 2:]).max(initial=0.0)))
-
-    def tell(self, warnings: Collector) -> None:
-        if self.count > 1 and 0 < self.largest <= 1:
-            warnings.add("small_box", "predictions", f"{self.count} boxes, none beyond {self.largest:g}")
 
 
 class _Batch:
@@ -151,7 +134,7 @@ class _Batch:
             text += size_advice((column.heights[i], column.widths[i]), (height[i], width[i]))
             errors.add("size_mismatch", self.name(int(rows[i])), text)
 
-    def others(self, warnings: Collector, boxes: _Boxes) -> None:
+    def others(self, warnings: Collector) -> None:
         """Conditions, candidates and boxes."""
         conditions = self.columns["condition"].to_pylist()
         for row, condition in enumerate(conditions):
@@ -166,14 +149,11 @@ class _Batch:
                     warnings.add("unknown_candidate", self.name(row), f"{given!r}; the candidates are {some}")
         rows = np.flatnonzero(self._there("box"))
         box = list_values(self.columns["box"].take(pa.array(rows))).to_numpy(zero_copy_only=False).reshape(-1, 4)
-        boxes.add(box)
         height, width = self._sizes(rows)
-        beyond = (
-            (box[:, 0] + box[:, 2] > width + 1) | (box[:, 1] + box[:, 3] > height + 1) | (box[:, :2] < -1).any(axis=1)
-        )
-        for i in np.flatnonzero(beyond & (height > 0)).tolist():
+        for code, i in odd_boxes(box, height, width):
             shown = ", ".join(f"{side:g}" for side in box[i])
-            warnings.add("outside_image", self.name(int(rows[i])), f"[{shown}] in an image of {height[i]} x {width[i]}")
+            text = f"[{shown}] in an image of {height[i]} x {width[i]}" if height[i] else f"[{shown}]"
+            warnings.add(code, self.name(int(rows[i])), text)
 
     def _sizes(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Height and width of the images that rows speak of, 0 where unknown."""

@@ -12,7 +12,7 @@ from bench_datasets.benchmarks import PBENCH_LEVELS
 from bench_datasets.faults import BenchError, FaultError
 from bench_datasets.predictions import npy, npz, png
 from bench_datasets.predictions.belonging import wrong_benchmark
-from bench_datasets.predictions.instancebench.rows import CONDITIONS, Row, batches
+from bench_datasets.predictions.instancebench.rows import CONDITIONS, Row, batches, condition_of
 from bench_datasets.predictions.location import Location
 from bench_datasets.predictions.threads import map_in_threads
 
@@ -83,10 +83,10 @@ def _rows(location: Location, ending: str, read: Callable[[Location], MaskDict])
 
 def _row(folders: list[str], file: Location, read: Callable[[Location], MaskDict]) -> Row:
     row = Row(expression_id=PurePosixPath(file.name).stem)
-    if len(folders) == 1 and folders[0] in CONDITIONS:
-        row.condition = folders[0]
+    if len(folders) == 1 and condition_of(folders[0]) in CONDITIONS:
+        row.condition = condition_of(folders[0])
     elif folders:
-        row.run, row.condition = folders[0], folders[1] if len(folders) > 1 else row.condition
+        row.run, row.condition = folders[0], condition_of(folders[1]) if len(folders) > 1 else row.condition
     try:
         row.mask = read(file)
     except FaultError:

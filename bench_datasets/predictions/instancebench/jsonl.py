@@ -21,7 +21,7 @@ from bench_datasets.predictions.fields import (
     show,
     show_fields,
 )
-from bench_datasets.predictions.instancebench.rows import ORIGINAL, RUN, Row, batches
+from bench_datasets.predictions.instancebench.rows import ORIGINAL, RUN, Row, batches, condition_of
 from bench_datasets.predictions.jsonl import ENDINGS, image_size
 from bench_datasets.predictions.location import Location, files_in
 from bench_datasets.predictions.text import records
@@ -132,7 +132,7 @@ def name_row(row: Row, record: Mapping[str, Any], field: str, place: str) -> Non
         if word is None:
             problem = problem or f"{part}: expected text{' or an integer' * (part == 'run')}, found {show(value)}"
         else:
-            setattr(row, part, word)
+            setattr(row, part, condition_of(word) if part == "condition" else word)
     if problem:
         row.faults.append(("unknown_row", f"{place}: {problem}"))
     else:

@@ -19,6 +19,18 @@ ORIGINAL = "original"
 CONDITIONS = (ORIGINAL, "category_only", "text_swap", "logic_explicit", "deliberation", "same_class_context")
 """The conditions that the benchmark knows: the expression as it is, two interventions, three aids."""
 
+
+def condition_of(name: str) -> str:
+    """The condition of this name; case, spaces and hyphens do not tell known conditions apart.
+
+    Example:
+        >>> condition_of("Category-Only"), condition_of("my own")
+        ('category_only', 'my own')
+    """
+    word = name.strip().casefold().replace(" ", "_").replace("-", "_")
+    return word if word in CONDITIONS else name
+
+
 RUN = "0"
 """The run of a prediction that names none."""
 

@@ -13,7 +13,7 @@ from bench_datasets.faults import FAULTS, BenchError, Fault, FaultError, stops
 from bench_datasets.masks import MaskColumn, joined, list_offsets, list_values
 from bench_datasets.predictions.arrays import empty_masks, size_advice
 from bench_datasets.predictions.check import CheckReport, Collector
-from bench_datasets.predictions.pvsg.noted import is_predicate, missing_frames, noted_faults
+from bench_datasets.predictions.pvsg.noted import is_predicate, missing_frames, noted_faults, odd_ranking, odd_spans
 from bench_datasets.predictions.pvsg.pairing import pair_videos
 from bench_datasets.predictions.read import Predictions, read_predictions
 
@@ -39,7 +39,7 @@ ADVICE = {
     "frame_outside": "masks of frames past the video's last; frames count from 0",
     "no_spans": "triplets without a span hold on no frame and cannot hit",
     "no_tubes": "videos without a tube",
-    "no_triplets": "videos without a triplet: is relations.json there?",
+    "no_triplets": "videos without a triplet: is relations.json, or the field triplets, there?",
     "empty_mask": "masks without a pixel",
     "same_scores": "all triplets of the video have one score; they are ranked in the given order",
 }
@@ -150,19 +150,13 @@ class _Seen:
 
     def triplets(self, triplets: list[dict[str, Any]]) -> None:
         """Predicates, spans and scores."""
-        if not triplets:
-            self.warnings.add("no_triplets", self.name, "no triplets")
+        found = list(odd_ranking([triplet["score"] for triplet in triplets]))
         for i, triplet in enumerate(triplets):
             if not is_predicate(triplet["predicate"]):
-                self.warnings.add("unknown_predicate", self.name, f"triplet {i}: {triplet['predicate']!r}")
-            last = max((span[1] for span in triplet["spans"]), default=-1)
-            if last < 0:
-                self.warnings.add("no_spans", self.name, f"triplet {i}")
-            elif 0 < self.frames <= last:
-                self.warnings.add("span_outside", self.name, f"triplet {i}: frame {last} of {self.frames} frames")
-        scores = {triplet["score"] for triplet in triplets}
-        if len(triplets) > 1 and len(scores) == 1 and None not in scores:
-            self.warnings.add("same_scores", self.name, f"{len(triplets)} triplets of score {scores.pop():g}")
+                found.append(("unknown_predicate", f"triplet {i}: {triplet['predicate']!r}"))
+            found += odd_spans([span[1] for span in triplet["spans"]], self.frames, i)
+        for code, text in found:
+            self.warnings.add(code, self.name, text)
 
 
 def _truth(truth: Dataset) -> list[_Video]:

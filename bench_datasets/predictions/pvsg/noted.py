@@ -95,6 +95,38 @@ def missing_frames(masked: NDArray[np.int64], frames: NDArray[np.int64]) -> str:
     return f"no mask in {len(absent)} of the {len(wanted)} frames that have ground-truth masks: {named}"
 
 
+def odd_spans(lasts: Sequence[int], frames: int, triplet: int) -> Iterator[tuple[str, str]]:
+    """Find a triplet without a span, or with one that reaches past the video's last frame.
+
+    Args:
+        lasts: last frame of each span.
+        frames: of the video; 0 where it is not known.
+        triplet: its place.
+
+    Example:
+        >>> list(odd_spans([4, 30], 30, 0)), list(odd_spans([], 30, 1))
+        ([('span_outside', 'triplet 0: frame 30 of 30 frames')], [('no_spans', 'triplet 1')])
+    """
+    last = max(lasts, default=-1)
+    if last < 0:
+        yield "no_spans", f"triplet {triplet}"
+    elif 0 < frames <= last:
+        yield "span_outside", f"triplet {triplet}: frame {last} of {frames} frames"
+
+
+def odd_ranking(scores: Sequence[float | None]) -> Iterator[tuple[str, str]]:
+    """Find a video without triplets, or whose triplets all have one score.
+
+    Example:
+        >>> list(odd_ranking([])), list(odd_ranking([0.5, 0.5])), list(odd_ranking([0.5]))
+        ([('no_triplets', 'no triplets')], [('same_scores', '2 triplets of score 0.5')], [])
+    """
+    if not scores:
+        yield "no_triplets", "no triplets"
+    elif len(scores) > 1 and len(set(scores)) == 1 and scores[0] is not None:
+        yield "same_scores", f"{len(scores)} triplets of score {scores[0]:g}"
+
+
 def is_predicate(name: str | None) -> bool:
     """Whether it is one of the 57."""
     return name in _PREDICATES
