@@ -151,7 +151,6 @@ FAULTS: dict[str, FaultKind] = {
         frame_outside="masks of frames past the video's last; they are left out",
         no_spans="a triplet without a span; it holds on no frame and can't hit",
         no_triplets="a video whose prediction has tubes and no triplet",
-        same_scores="triplets that all have one score; they are ranked in the given order",
         missing_frames="frames with ground-truth masks in which the prediction has no mask, or no image file",
     ),
     **_kinds(

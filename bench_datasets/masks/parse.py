@@ -213,12 +213,6 @@ def _read_polygons(
             polygons.append([float(number) for number in numbers])
     if not polygons:
         raise MaskError(f"expected a polygon as [x0, y0, x1, y1, x2, y2, ...], found {_show(value[0])}")
-    corners = np.concatenate([np.array(polygon) for polygon in polygons])
-    if ((corners >= 0) & (corners <= 1)).all() and (corners != np.floor(corners)).any():
-        raise MaskError(
-            f"every corner of the polygons lies within 1 x 1 pixel of the image of {height} x {width}, as fractions of"
-            " the image do; multiply x by the width and y by the height"
-        )
     steps = sum(_border(np.array(polygon)) for polygon in polygons)
     if steps > MAX_BORDER:
         raise MaskError(f"the polygons' borders are too long: {steps:,.0f} steps, at most {MAX_BORDER:,} are drawn")

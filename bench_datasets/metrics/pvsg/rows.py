@@ -15,7 +15,7 @@ from bench_datasets.builders.pvsg_vocabulary import CATEGORIES, PREDICATES, THIN
 from bench_datasets.faults import BenchError
 from bench_datasets.metrics.pvsg.spans import Spans
 from bench_datasets.metrics.tubes import MAX_FRAME, TubeLists, Tubes, read_tube_lists
-from bench_datasets.predictions.pvsg.noted import missing_frames, odd_ranking, odd_spans, odd_triplets
+from bench_datasets.predictions.pvsg.noted import missing_frames, odd_spans, odd_triplets
 
 LABEL_COLUMNS = (
     "key", "source", "height", "width", "fps", "num_frames", "frames_present", "objects", "tubes", "relations",
@@ -284,7 +284,7 @@ def read_prediction(row: Row) -> tuple[Prediction, list[tuple[str, str]], list[t
             noted += odd_spans([int(last) for _, last in spans[-1]], declared, k)
     known = [min(one) >= 0 for one in zip(*ends, predicates, strict=True)]
     reflexive = any(item["subject_id"] == item["object_id"] for item in row.values["relations"] or [])
-    noted += odd_ranking(scores) if tubes.count else []
+    noted += [("no_triplets", "no triplets")] if tubes.count and not scores else []
     named = zip(*ends, predicates, spans, strict=True)
     noted += odd_triplets([one if sound else None for one, sound in zip(named, known, strict=True)], reflexive)
     rank = np.argsort(-np.array(scores, np.float64), kind="stable")

@@ -13,7 +13,7 @@ from bench_datasets.faults import FAULTS, BenchError, Fault, FaultError, stops
 from bench_datasets.masks import MaskColumn, joined, list_offsets, list_values
 from bench_datasets.predictions.arrays import empty_masks, size_advice
 from bench_datasets.predictions.check import CheckReport, Collector
-from bench_datasets.predictions.pvsg.noted import is_predicate, missing_frames, noted_faults, odd_ranking, odd_spans
+from bench_datasets.predictions.pvsg.noted import is_predicate, missing_frames, noted_faults, odd_spans
 from bench_datasets.predictions.pvsg.pairing import pair_videos
 from bench_datasets.predictions.read import Predictions, read_predictions
 
@@ -150,7 +150,10 @@ class _Seen:
 
     def triplets(self, triplets: list[dict[str, Any]]) -> None:
         """Predicates, spans and scores."""
-        found = list(odd_ranking([triplet["score"] for triplet in triplets]))
+        found = [] if triplets else [("no_triplets", "no triplets")]
+        scores = {triplet["score"] for triplet in triplets}
+        if len(triplets) > 1 and len(scores) == 1 and None not in scores:
+            found.append(("same_scores", f"{len(triplets)} triplets of score {scores.pop():g}"))
         for i, triplet in enumerate(triplets):
             if not is_predicate(triplet["predicate"]):
                 found.append(("unknown_predicate", f"triplet {i}: {triplet['predicate']!r}"))

@@ -114,19 +114,6 @@ def odd_spans(lasts: Sequence[int], frames: int, triplet: int) -> Iterator[tuple
         yield "span_outside", f"triplet {triplet}: frame {last} of {frames} frames"
 
 
-def odd_ranking(scores: Sequence[float | None]) -> Iterator[tuple[str, str]]:
-    """Find a video without triplets, or whose triplets all have one score.
-
-    Example:
-        >>> list(odd_ranking([])), list(odd_ranking([0.5, 0.5])), list(odd_ranking([0.5]))
-        ([('no_triplets', 'no triplets')], [('same_scores', '2 triplets of score 0.5')], [])
-    """
-    if not scores:
-        yield "no_triplets", "no triplets"
-    elif len(scores) > 1 and len(set(scores)) == 1 and scores[0] is not None:
-        yield "same_scores", f"{len(scores)} triplets of score {scores[0]:g}"
-
-
 def is_predicate(name: str | None) -> bool:
     """Whether it is one of the 57."""
     return name in _PREDICATES

@@ -112,7 +112,7 @@ def test_faulty_prediction_stops_evaluate(truth: Dataset, name: str) -> None:
 NOTED: dict[str, tuple[list[str], dict[str, Any], float]] = {
     "sound": ([], {}, 1),
     "spans of floats": ([], {"triplet": {"spans": [[0.0, 3.0]]}}, 1),
-    "no spans": ([], {"triplet": {"spans": []}}, 0),
+    "no spans": (["no_spans"], {"triplet": {"spans": []}}, 0),
     "tube with itself": (["self_triplet"], {"triplet": {"object_id": "0"}}, 0),
     "frames without a mask": (["missing_frames"], {"frames": [0, 1]}, 1),
 }
