@@ -25,6 +25,7 @@ from bench_datasets.metrics.planning import UnitScorer, table_features
 from bench_datasets.metrics.units import Units
 from bench_datasets.metrics.verifying import Readings, verify
 from bench_datasets.predictions import read_predictions
+from bench_datasets.untrusted import open_file
 
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem
@@ -69,7 +70,7 @@ class Blocks:
         """File, number in it, and first row of each row group."""
         found, first = [], 0
         for file in self.files:
-            with self.fs.open(file, "rb") as stream:
+            with open_file(self.fs, file) as stream:
                 metadata = pq.ParquetFile(stream).metadata
             for number in range(metadata.num_row_groups):
                 found.append((file, number, first))
@@ -79,14 +80,14 @@ class Blocks:
     @cached_property
     def schema(self) -> pa.Schema:
         """Of the first file."""
-        with self.fs.open(self.files[0], "rb") as stream:
+        with open_file(self.fs, self.files[0]) as stream:
             return pq.read_schema(stream)
 
     def group(self, number: int) -> pa.Table:
         """The rows of a row group; the last few are kept."""
         if number not in self._cache:
             file, inside, _ = self.groups[number]
-            with self.fs.open(file, "rb") as stream:
+            with open_file(self.fs, file) as stream:
                 self._cache[number] = pq.ParquetFile(stream).read_row_group(inside)
             while len(self._cache) > KEPT:
                 self._cache.popitem(last=False)
@@ -101,7 +102,7 @@ class Blocks:
         """A few columns of all rows."""
         tables = []
         for file in self.files:
-            with self.fs.open(file, "rb") as stream:
+            with open_file(self.fs, file) as stream:
                 tables.append(pq.read_table(stream, columns=list(columns)))
         return pa.concat_tables(tables).replace_schema_metadata(self.schema.metadata)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from itertools import islice
 from pathlib import Path
 
 import pyarrow as pa
@@ -11,7 +12,7 @@ from datasets import Dataset
 
 from bench_datasets.benchmarks import get_benchmark
 from bench_datasets.engines.parts import NAME, content, features_of, part_name, read_part
-from bench_datasets.faults import BenchError
+from bench_datasets.faults import BenchError, shorten
 from bench_datasets.metrics.planning import sort_order
 from bench_datasets.metrics.provenance import with_provenance
 
@@ -50,18 +51,21 @@ def merge(parts: Sequence[str | os.PathLike[str]]) -> Dataset:
     for file, manifest, table in read:
         for name in ("benchmark", "count", "inputs", "version"):
             if getattr(manifest, name) != getattr(first, name):
-                raise BenchError(
-                    f"merge: {file} does not belong to {first_file}: its {name} is {getattr(manifest, name)!r},"
-                    f" not {getattr(first, name)!r}"
-                )
+                own, other = (shorten(getattr(part, name)) for part in (manifest, first))
+                found = f"its {name} is {own}, not {other}"
+                if name == "inputs":
+                    found = "it was scored from other predictions, other ground truth or with other options"
+                raise BenchError(f"merge: {file} does not belong to {first_file}: {found}")
         if manifest.index in tables and content(tables[manifest.index]) != manifest.content:
             raise BenchError(f"merge: part {manifest.index} is there twice, with different content ({file})")
         tables[manifest.index] = table
-    missing = [part_name(index, first.count) for index in range(first.count) if index not in tables]
+    missing = first.count - len(tables)
     if missing:
-        more = f" and {len(missing) - SHOWN} more" if len(missing) > SHOWN else ""
+        absent = (index for index in range(first.count) if index not in tables)
+        named = ", ".join(part_name(index, first.count) for index in islice(absent, SHOWN))
+        more = f" and {missing - SHOWN} more" if missing > SHOWN else ""
         raise BenchError(
-            f"merge: {len(missing)} of {first.count} parts are missing: {', '.join(missing[:SHOWN])}{more}; score them"
+            f"merge: {missing} of {first.count} parts are missing: {named}{more}; score them"
             f" (--shard I/{first.count}), then merge again"
         )
     whole = join(list(tables.values()), first.benchmark)

@@ -22,12 +22,17 @@ from datasets import Features
 from bench_datasets import __version__
 from bench_datasets.benchmarks import get_benchmark
 from bench_datasets.engines.content import ContentHash
-from bench_datasets.faults import BenchError
+from bench_datasets.faults import BenchError, shorten
 from bench_datasets.metrics.files import named
 from bench_datasets.metrics.planning import Plan, sort_order, table_features
 from bench_datasets.metrics.provenance import with_provenance
+from bench_datasets.untrusted import load_json, open_regular
+from bench_datasets.untrusted_tables import Budget, check_parquet, plain_batches, texts
 
 _MANIFEST = b"bench_datasets.part"
+MAX_MANIFEST = 1 << 20
+"""Most bytes of a part's manifest."""
+
 NAME = re.compile(r"part-(\d+)-of-(\d+)\.parquet")
 
 
@@ -167,22 +172,51 @@ def read_part(path: Path) -> tuple[Manifest, pa.Table]:
     if path.exists() and not path.is_file():
         raise BenchError(f"{path}: expected a regular file, found a folder, pipe or device; {again}")
     try:
-        table = pq.read_table(path, partitioning=None)
+        with open_regular(path) as file:
+            budget = Budget(file.seek(0, os.SEEK_END), str(path))
+            file.seek(0)
+            metadata = pq.read_metadata(file)
+            schema = metadata.schema.to_arrow_schema()
+            if _MANIFEST not in (schema.metadata or {}):
+                raise BenchError(f"{path}: expected a part with its manifest, found a Parquet file without; {again}")
+            manifest = _manifest(schema.metadata[_MANIFEST], path, again)
+            check_parquet(metadata, schema.names, budget)
+            table = pq.ParquetFile(file, metadata=metadata, read_dictionary=texts(metadata, schema.names)).read()
+            batches = [part for batch in table.to_batches() for part in plain_batches(batch, budget)]
+            table = pa.Table.from_batches(batches, schema) if batches else schema.empty_table()
     except FileNotFoundError as error:
         raise BenchError(f"{path}: expected a part or a folder of parts, found no such file; check the path") from error
-    except (OSError, pa.ArrowException) as error:
+    except BenchError:
+        raise
+    except (OSError, pa.ArrowException, ValueError) as error:
         text = " ".join(str(error).split())[:200]
         raise BenchError(f"{path}: the part is cut short or no Parquet file ({text}); {again}") from error
-    written = (table.schema.metadata or {}).get(_MANIFEST)
-    if written is None:
-        raise BenchError(f"{path}: expected a part with its manifest, found a Parquet file without; {again}")
-    try:
-        manifest = Manifest(**json.loads(written))
-    except (ValueError, TypeError) as error:
-        raise BenchError(f"{path}: the manifest is of another version of this package, or broken; {again}") from error
     if content(table) != manifest.content:
         raise BenchError(f"{path}: the rows are not those that the part was written with; {again}")
     return manifest, table
+
+
+def _manifest(written: bytes, path: Path, again: str) -> Manifest:
+    """The manifest of a part's file, which other people may have written.
+
+    Raises:
+        BenchError: it is no JSON object of the fields of `Manifest`, or a value is of another type or out of range.
+    """
+    broken = f"{path}: the manifest is of another version of this package, or broken"
+    try:
+        fields = load_json(written) if len(written) <= MAX_MANIFEST else None
+        manifest = Manifest(**fields)
+    except (ValueError, TypeError, RecursionError) as error:
+        raise BenchError(f"{broken}; {again}") from error
+    kinds = {"benchmark": str, "index": int, "count": int, "inputs": str, "record": dict, "rows": int, "version": str}
+    wrong = [name for name, kind in (kinds | {"content": str}).items() if type(getattr(manifest, name)) is not kind]
+    if wrong:
+        raise BenchError(f"{broken}: {wrong[0]}: found {shorten(getattr(manifest, wrong[0]))}; {again}")
+    if not 0 <= manifest.index < manifest.count or manifest.rows < 0:
+        found = f"part {shorten(manifest.index)} of {shorten(manifest.count)} with {shorten(manifest.rows)} rows"
+        raise BenchError(f"{broken}: found {found}; {again}")
+    get_benchmark(manifest.benchmark)
+    return manifest
 
 
 def done(folder: Path, manifest: Manifest) -> bool:

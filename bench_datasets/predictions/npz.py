@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zipfile
 from collections.abc import Callable, Iterator
-from typing import TypeVar
+from typing import IO, TypeVar
 
 import pyarrow as pa
 
@@ -19,6 +19,9 @@ from bench_datasets.predictions.threads import map_in_threads
 
 UNNAMED = "arr_0"
 """How `np.savez` calls an array without a name."""
+
+MAX_DIRECTORY = 1 << 22
+"""Most bytes of an archive's list of members: enough for some 50,000."""
 
 _KNOWN = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 """How NumPy compresses; other methods reach ratios at which a few bytes cost minutes."""
@@ -94,6 +97,20 @@ def array_name(archive: zipfile.ZipFile, wanted: str, shape: str, shown: str) ->
     )
 
 
+def _refuse_many(raw: IO[bytes], shown: str) -> None:
+    """Stop at an archive whose list of members is too long to be read.
+
+    Raises:
+        BenchError: it is.
+    """
+    end = getattr(zipfile, "_EndRecData")(raw)  # noqa: B009 - what `ZipFile` itself reads first; not typed
+    if end and end[5] > MAX_DIRECTORY:
+        raise BenchError(
+            f"{shown}: expected an archive whose list of members takes at most {MAX_DIRECTORY:,} bytes, found"
+            f" {end[5]:,}; write one archive per row"
+        )
+
+
 def with_archive(file: Location, use: Callable[[zipfile.ZipFile], Result]) -> Result:
     """What a function makes of an archive.
 
@@ -101,7 +118,9 @@ def with_archive(file: Location, use: Callable[[zipfile.ZipFile], Result]) -> Re
         BenchError: the file is no archive as NumPy writes it, or is broken.
     """
     try:
-        with file.open() as raw, zipfile.ZipFile(raw) as archive:
+        with file.open() as raw:
+            _refuse_many(raw, file.shown)
+            archive = zipfile.ZipFile(raw)
             strange = next((member for member in archive.infolist() if member.compress_type not in _KNOWN), None)
             if strange is not None:
                 method = _METHODS.get(strange.compress_type, "unknown")

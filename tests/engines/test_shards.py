@@ -8,6 +8,7 @@ import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -67,8 +68,53 @@ def test_a_part_of_other_inputs_is_refused(change: str, tmp_path: Path) -> None:
     assert (tmp_path / "part-0-of-3.parquet").read_bytes() == before
     engines.score_shard(other, 1, 3, tmp_path)
     engines.score_shard(make_plan("pbench", truth_of("pbench"), answers_of("pbench")), 2, 3, tmp_path)
-    with pytest.raises(BenchError, match=r"part-1-of-3\.parquet does not belong to .*part-0-of-3\.parquet: its inputs"):
+    with pytest.raises(
+        BenchError,
+        match=r"part-1-of-3\.parquet does not belong to .*part-0-of-3\.parquet: it was scored from other pred",
+    ):
         engines.merge([tmp_path])
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"count": 10**15, "index": 10**14}, "parts are missing"),
+        ({"index": -1}, "found part -1 of 3"),
+        ({"index": 3}, "found part 3 of 3"),
+        ({"index": True}, "index: found True"),
+        ({"rows": [1]}, r"rows: found \[1\]"),
+        ({"record": "x"}, "record: found 'x'"),
+        ({"benchmark": "../x"}, "unknown benchmark|expected one of"),
+        ({"content": "x" * (1 << 20)}, "manifest is of another version of this package, or broken"),
+    ],
+)
+def test_merge_hostile_manifest_is_refused(change: dict[str, Any], words: str, tmp_path: Path) -> None:
+    manifest, table = parts.read_part(engines.score_shard(plan_of(), 0, 3, tmp_path / "a"))
+    file = tmp_path / "part-0-of-3.parquet"
+    fields = json.dumps(manifest.__dict__ | change).encode()
+    pq.write_table(table.replace_schema_metadata({**table.schema.metadata, b"bench_datasets.part": fields}), file)
+    with pytest.raises(BenchError, match=words) as error:
+        engines.merge([file])
+    assert len(str(error.value)) < 4_000
+
+
+def test_merge_part_that_unpacks_to_far_more_than_it_holds_is_refused(tmp_path: Path) -> None:
+    manifest, table = parts.read_part(engines.score_shard(plan_of(), 0, 3, tmp_path / "a"))
+    file = tmp_path / "part-0-of-3.parquet"
+    bomb = pa.table({"key": pa.array(["x" * 1_000_000] * 1_000)}).replace_schema_metadata(
+        {**table.schema.metadata, b"bench_datasets.part": manifest.to_json().encode()}
+    )
+    pq.write_table(bomb, file, compression="zstd")
+    with pytest.raises(BenchError, match="unpacks to at most 256 times its size"):
+        engines.merge([file])
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_merge_named_pipe_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "part-0-of-3.parquet"
+    os.mkfifo(file)
+    with pytest.raises(BenchError, match="expected a regular file, found a"):
+        engines.merge([file])
 
 
 def test_faults_of_another_kind_are_other_inputs(tmp_path: Path) -> None:

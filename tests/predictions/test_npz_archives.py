@@ -180,3 +180,14 @@ def test_npz_with_a_huge_header_or_total_is_refused(tmp_path: Path) -> None:
     text = "{'descr': '|b1', 'fortran_order': False, 'shape': (65536, 1000, 1000), }".ljust(117) + "\n"
     many = b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text.encode()
     assert "together at most" in write("2.npz", many)
+
+
+def test_npz_long_list_of_members_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from bench_datasets.predictions import npz
+
+    monkeypatch.setattr(npz, "MAX_DIRECTORY", 1_000)
+    with zipfile.ZipFile(tmp_path / "level_0__7.npz", "w") as archive:
+        for i in range(100):
+            archive.writestr(f"{i}.npy", b"")
+    row = read_predictions("pbench", str(tmp_path), format="npz")[0]
+    assert "list of members takes at most 1,000 bytes" in row["pred_faults"][0]["text"]

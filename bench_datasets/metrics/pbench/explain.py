@@ -29,6 +29,8 @@ def explain(row: Mapping[str, Any], prediction: Any, protocol: str | None = None
     batch = {name: [row[name]] for name in ("key", "id", "level", "expression", "masks", "faults") if name in row}
     batch.setdefault("id", [0])
     batch["pred_masks"] = [masks]
+    if isinstance(prediction, Mapping) and prediction.get("pred_faults"):  # they say why a mask is null
+        batch["pred_faults"] = [prediction["pred_faults"]]
     table = score_table(batch, ScoreOptions(chosen.name))
     rows = read_rows(batch, None)
     scores = read_scores(table, chosen)
