@@ -204,7 +204,7 @@ def _manifest(written: bytes, path: Path, again: str) -> Manifest:
     """
     broken = f"{path}: the manifest is of another version of this package, or broken"
     try:
-        fields = load_json(written) if len(written) <= MAX_MANIFEST else None
+        fields: Any = load_json(written) if len(written) <= MAX_MANIFEST else {}
         manifest = Manifest(**fields)
     except (ValueError, TypeError, RecursionError) as error:
         raise BenchError(f"{broken}; {again}") from error
