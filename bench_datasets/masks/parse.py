@@ -187,7 +187,7 @@ def _read_polygons(
     if value and isinstance(value[0], Mapping):
         raise MaskError(f"expected one mask, found a list of {len(value)}; give the RLE {{size, counts}} itself")
     if height is None or width is None:
-        raise MaskError("polygons need the image's height and width, and the row has none")
+        raise MaskError(f"polygons need the image's height and width, and the row has none{_runs_advice(value)}")
     height, width = _read_size([height, width])
     if value and all(isinstance(item, (int, float)) for item in value):
         value = [value]
@@ -206,6 +206,7 @@ def _read_polygons(
             if abs(number) > limit:
                 raise MaskError(
                     f"a polygon's corner lies far outside the image of {height} x {width}, found {_show(number)}"
+                    + _runs_advice(value)
                 )
         if len(numbers) < 6:
             short.append((place, len(numbers) // 2))
@@ -238,6 +239,20 @@ def _looks_dense(value: Sequence[Any], *, sized: bool) -> bool:
     if all(isinstance(item, (bool, np.bool_)) for item in first):
         return True
     return not sized and len(value) > 1 and all(_is_int(item) and item in (0, 1) for item in first)
+
+
+def _runs_advice(value: Sequence[Any]) -> str:
+    """What to do about starts and lengths, which Transformers and Kaggle write; empty where these are none."""
+    numbers = value[0] if len(value) == 1 and isinstance(value[0], (list, tuple)) else value
+    if len(numbers) < 2 or len(numbers) % 2 or not all(map(_is_int, numbers)):
+        return ""
+    ends = [start + length for start, length in zip(numbers[::2], numbers[1::2], strict=True)]
+    if numbers[0] < 1 or any(end > start for end, start in zip(ends, numbers[2::2], strict=False)):
+        return ""
+    return (
+        "; it looks like starts and lengths of runs, as binary_mask_to_rle of Transformers and Kaggle write them:"
+        " decode them to an array, and write bench_datasets.masks.encode_dense(array)"
+    )
 
 
 def _border(polygon: NDArray[np.float64]) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 
 from bench_datasets.faults import BenchError
 from bench_datasets.masks import MASK_TYPE, parse_masks
-from bench_datasets.predictions.belonging import refuse_annotations, refuse_other_benchmark
+from bench_datasets.predictions.belonging import refuse_other_benchmark, refuse_other_tools
 from bench_datasets.predictions.fields import (
     ABSENT,
     MAX_MASKS,
     Found,
     Name,
+    image_size,
     level_of,
     load_text,
     mask_faults,
@@ -28,7 +29,7 @@ from bench_datasets.predictions.fields import (
     show_fields,
     too_many,
 )
-from bench_datasets.predictions.jsonl import ENDINGS, image_size
+from bench_datasets.predictions.jsonl import ENDINGS, named_by_file
 from bench_datasets.predictions.location import Location, files_in
 from bench_datasets.predictions.rows import BATCH, SCHEMA, faults_array, weight
 from bench_datasets.predictions.store import Spool
@@ -76,7 +77,12 @@ def read(location: Location) -> Iterator[pa.RecordBatch]:
         pending: list[_Item] = []
         held = 0
         for file, line, record in results(location):
-            item = _item(record, rows, f"{file.shown}:{line}", level_of(file.name))
+            if not line:
+                name = read_name(named_by_file(record, file.name), level_of(file.name), IDS)
+                if not name.empty and rows.setdefault(name, len(rows)) == len(counts):
+                    counts.append(0)
+                continue
+            item = _item(named_by_file(record, file.name), rows, f"{file.shown}:{line}", level_of(file.name))
             if item.row == len(counts):
                 counts.append(0)
             counts[item.row] += 1
@@ -97,7 +103,7 @@ def results(location: Location) -> Iterator[tuple[Location, int, dict[str, Any]]
     """The objects of a results file, or of every results file of a folder: file, line and fields.
 
     A folder may be what several processes wrote, a file each. Boxes (`<name>.bbox.json`) beside masks
-    (`<name>.segm.json`) are passed over.
+    (`<name>.segm.json`) are passed over. An empty list gives line 0 without fields.
     """
     if location.kind != "directory":
         files = [location]
@@ -107,12 +113,16 @@ def results(location: Location) -> Iterator[tuple[Location, int, dict[str, Any]]
         boxes = {name for name in names if name.replace(".bbox.json", ".segm.json") in names - {name}}
         files = [file for file in files if file.name not in boxes]
     for file in files:
+        empty = True
         for line, record in records(file):
+            empty = False
             yield file, line, record
+        if empty:
+            yield file, 0, {}
 
 
-def _item(record: dict[str, Any], rows: dict[Name, int], place: str, split: str | None) -> _Item:
-    refuse_annotations(record, place)
+def _item(record: Mapping[str, Any], rows: dict[Name, int], place: str, split: str | None) -> _Item:
+    refuse_other_tools(record, place)
     if not set(record) & {"key", *IDS}:
         refuse_other_benchmark(record, place)
     name = read_name(record, split, IDS)

@@ -28,10 +28,12 @@ from bench_datasets.predictions.jsonl import Naming, fill
 from bench_datasets.predictions.rows import PAIRS_TYPE, SCHEMA, Row, batches, faults_array
 
 _KNOWN = (
-    *("key", "id", "split", "level", "position", "pred_masks", "masks", "pred_scores", "scores"),
+    *("key", "id", "image_id", "split", "level", "position", "pred_masks", "masks", "pred_scores", "scores"),
     *("pred_centers", "pred_sizes", "pred_faults", "size", "height", "width"),
     *("expression_id", "candidates", "expressions", "video_id", "tubes", "pred_tubes", "expression", "count"),
 )
+
+_NAMES = {"key", "id", "image_id", "split", "level", "position", "size", "height", "width"}
 
 
 class Columns:
@@ -51,8 +53,10 @@ class Columns:
         refuse_other_benchmark(names, shown)
         masks = next((name for name in ("pred_masks", "masks") if name in names), None)
         if masks is None:
+            advice = "; write one row per image with all its masks, or COCO results as a JSON list"
             raise BenchError(
                 f"{shown}: expected a column pred_masks (or masks), found {', '.join(names[:12]) or 'no columns'}"
+                + advice * ("segmentation" in names)
             )
         self.schema, self.masks = schema, masks
         self.scores = next((name for name in ("pred_scores", "scores") if name in names), None)
@@ -64,7 +68,8 @@ class Columns:
     def known(names: Iterable[str]) -> list[str]:
         """Those of the names that are read; `masks` beside `pred_masks` is the truth's, and is not."""
         given = list(names)
-        return [name for name in given if name in _KNOWN and not (name == "masks" and "pred_masks" in given)]
+        found = [name for name in given if name in _KNOWN and not (name == "masks" and "pred_masks" in given)]
+        return given if found and set(found) <= _NAMES else found  # names alone: the message lists all columns
 
     def convert(self, table: pa.Table) -> pa.RecordBatch:
         """A slice of the table as a batch of `rows.SCHEMA`."""
@@ -122,17 +127,18 @@ class Columns:
 
     def _names(self, columns: dict[str, pa.Array], n: int, faults: list[Found]) -> list[pa.Array]:
         """key, id, split and position as arrays."""
-        fields = ("key", "id", "split", "level", "position")
+        fields = ("key", "id", "image_id", "split", "level", "position")
         values = {name: columns[name].to_pylist() for name in fields if name in columns}
         if self.levels:
             known = dict(enumerate(self.levels))
             values["level"] = [known.get(value) for value in values["level"]]
         given = values.pop("position", None)
         earlier = columns["pred_faults"].to_pylist() if "pred_faults" in columns else [None] * n
+        ids = ("id",) if self.naming.split else ("id", "image_id")
         names, positions = [], []
         for i in range(n):
             place = f"{self.naming.shown}, row {self.rows + i}"
-            name = read_name({field: column[i] for field, column in values.items()}, self.naming.split)
+            name = read_name({field: column[i] for field, column in values.items()}, self.naming.split, ids)
             if name.problem:
                 faults[i].append(("unknown_row", f"{place}: {name.problem}"))
             elif name.empty and any(item["code"] == "unknown_row" for item in earlier[i] or []):

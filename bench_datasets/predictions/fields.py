@@ -228,3 +228,11 @@ def too_many(count: int) -> tuple[str, str]:
     """The fault of a row with more than `MAX_MASKS` masks, none of which is read."""
     text = f"masks: expected at most {MAX_MASKS:,} masks in one row, found {count:,}; none of them is read"
     return "malformed_mask", text
+
+
+def image_size(record: Mapping[str, Any]) -> tuple[int | None, int | None]:
+    """Height and width that a record states as `size` or `height` and `width`, for its polygons; else None."""
+    size = as_list(record.get("size"))
+    pair = size if size is not None and len(size) == 2 else [record.get("height"), record.get("width")]
+    height, width = (side if isinstance(side, int) and not isinstance(side, bool) else None for side in pair)
+    return height, width

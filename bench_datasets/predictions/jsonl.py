@@ -17,6 +17,7 @@ from bench_datasets.predictions.fields import (
     MAX_MASKS,
     Name,
     as_list,
+    image_size,
     level_of,
     load_text,
     pick,
@@ -36,6 +37,10 @@ ENDINGS = (".jsonl", ".jsonl.gz", ".ndjson", ".json", ".json.gz")
 
 _KEY = re.compile(rf"-?[0-9]{{1,19}}|({'|'.join(PBENCH_LEVELS)})/.+")
 """A name in an object that is an id or a key."""
+
+
+_FILE = re.compile(r"(?:(?P<level>\w+)__|sa_)?(?P<id>[0-9]{1,18})(?P<again>#[0-9]+)?\.json(?:\.gz)?")
+"""A file of one row: `<id>.json`, `<level>__<id>.json`, or `sa_<id>.json` as in SA-1B."""
 
 
 class Naming:
@@ -69,7 +74,8 @@ class Naming:
         if name.empty and self.split is None:
             raise BenchError(
                 f"{place}: expected a key ('level_0/7') or an id, found neither; rows without a name are paired by "
-                "their order only in files called <level>.jsonl (level_0 to level_4, dense)"
+                "their order only in files called <level>.jsonl (level_0 to level_4, dense), or by their file's "
+                "name where each row has a file <id>.json"
             )
         self.rows += 1
         return self.rows - 1 if self.by_order else None
@@ -105,7 +111,7 @@ def _rows(location: Location, only_falcon: bool) -> Iterator[Row]:
                 found = show_fields(record)
                 raise BenchError(f"{place}: expected a line with instances, found the fields {found}")
             for entry in entries(record):
-                yield to_row(entry, naming, place)
+                yield to_row(named_by_file(entry, file.name), naming, place)
     if empty:
         raise BenchError(f"{location.shown}: expected at least one prediction, found an empty file; write a line a row")
 
@@ -123,6 +129,26 @@ def entries(record: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     for name, value in record.items():
         fields = value if isinstance(value, dict) and "counts" not in value else {"masks": value}
         yield {**fields, "key" if "/" in name else "id": name}
+
+
+def named_by_file(record: Mapping[str, Any], file: str) -> Mapping[str, Any]:
+    """The record with the name of its row: its own, that of its `image`, or that of a file `<id>.json`.
+
+    Example:
+        >>> named_by_file({"masks": []}, "7.json"), named_by_file({"masks": []}, "dense__7.json")
+        ({'masks': [], 'id': '7'}, {'masks': [], 'key': 'dense/7'})
+    """
+    if any(record.get(name) is not None for name in ("key", "id", "image_id")):
+        return record
+    image = record.get("image")
+    if isinstance(image, dict) and image.get("image_id") is not None:
+        return {**record, "id": image["image_id"]}
+    found = _FILE.fullmatch(file)
+    if found is None or (found["level"] and found["level"] not in PBENCH_LEVELS):
+        return record
+    if found["level"] or found["again"]:
+        return {**record, "key": f"{found['level']}/{found['id']}{found['again'] or ''}"} if found["level"] else record
+    return {**record, "id": found["id"]}
 
 
 def from_rows(rows: Iterable[Mapping[str, Any]], shown: str, name: str) -> Iterator[pa.RecordBatch]:
@@ -154,7 +180,7 @@ def to_row(record: Mapping[str, Any], naming: Naming, place: str) -> Row:
         BenchError: it names no row, or is no prediction of PBench.
     """
     refuse_other_benchmark(record, place)
-    name = read_name(record, naming.split)
+    name = read_name(record, naming.split, ("id",) if naming.split else ("id", "image_id"))
     row = Row(name.key, name.id, name.split, naming.position(name, place))
     if name.problem:
         row.faults.append(("unknown_row", f"{place}: {name.problem}"))
@@ -178,6 +204,9 @@ def fill(row: Row, record: Mapping[str, Any]) -> None:
         row.faults.append(too_many(len(masks)))
         return
     row.masks = masks = [load_text(mask) for mask in masks]
+    if {"orig_img_h", "orig_img_w"} <= set(record):  # SAM 3's agent writes counts alone
+        size = [record["orig_img_h"], record["orig_img_w"]]
+        row.masks = masks = [{"size": size, "counts": mask} if isinstance(mask, str) else mask for mask in masks]
     if any(isinstance(mask, list) for mask in masks):
         row.height, row.width = image_size(record)
     scores, found_scores = read_scores(load_text(pick(record, "pred_scores", "scores")), len(masks))
@@ -185,11 +214,3 @@ def fill(row: Row, record: Mapping[str, Any]) -> None:
     sizes, found_sizes = read_pairs(pick(record, "pred_sizes"), len(masks), "pred_sizes", ("h", "w"))
     row.scores, row.centers, row.sizes = scores, centers, sizes
     row.faults += [*found_scores, *found_centers, *found_sizes]
-
-
-def image_size(record: Mapping[str, Any]) -> tuple[int | None, int | None]:
-    """Height and width that a record states as `size` or `height` and `width`, for its polygons; else None."""
-    size = as_list(record.get("size"))
-    pair = size if size is not None and len(size) == 2 else [record.get("height"), record.get("width")]
-    height, width = (side if isinstance(side, int) and not isinstance(side, bool) else None for side in pair)
-    return height, width

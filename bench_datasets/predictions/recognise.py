@@ -52,7 +52,35 @@ _SCORED, _RESULT = {"row_sha256", "protocol"}, {"schema_version", "metrics"}
 _LOOKED_AT = 20
 """Most files of a folder whose first records are looked at."""
 
-_PICKLED = (b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05")
+_PICKLED = (b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05", b"(lp0", b"(dp0")
+_TORCH = "a torch file, which holds a pickle and is never read"
+_TABLE = "read it with pandas and write df.to_json(path, orient='records', lines=True)"
+_ARRAYS = "NumPy arrays, which are not read for videos: write JSON Lines, each mask as encode_dense(array)"
+_BEGINNINGS = {
+    b"BZh": "a bzip2 file: unpack it first (bunzip2)",
+    b"\xfd7zXZ\x00": "an xz file: unpack it first (unxz)",
+    b"\x28\xb5\x2f\xfd": "a Zstandard file: unpack it first (unzstd)",
+    b"7z\xbc\xaf\x27\x1c": "a 7z archive: unpack it first",
+    b"Rar!": "a RAR archive: unpack it first",
+    b"\x89HDF": "an HDF5 file: read it with h5py and write np.savez(file, masks=...) per row",
+    b"MATLAB": "a MATLAB file: read it with scipy.io.loadmat and write np.savez(file, masks=...) per row",
+    b"SQLite": "an SQLite database: write JSON Lines instead",
+    b"\xff\xd8\xff": "a JPEG, which changes pixel values: save masks as PNG",
+}
+"""Files that are not read, by their first bytes."""
+
+_ENDINGS = {
+    (".pkl", ".pickle", ".joblib"): "a pickle, which is never read: load it where you trust it and write JSON Lines",
+    (".pt", ".pth", ".ckpt"): f"{_TORCH}: load it where you trust it and write JSON Lines",
+    (".csv", ".tsv"): f"a CSV table: {_TABLE}",
+    (".tar",): "a tar archive (WebDataset?): unpack it first (tar -xf), and give the folder",
+    (".zip",): "a zip archive: unpack it first (unzip), and give the folder",
+    (".safetensors",): "a safetensors file: write np.savez(file, masks=...) per row",
+    (".tfrecord",): "a TFRecord file: write JSON Lines instead",
+    (".yaml", ".yml"): "YAML: write JSON Lines instead",
+    (".xml",): "XML: write JSON Lines instead",
+}
+"""Files that are not read, by the endings of their names."""
 
 
 def recognise(location: Location, benchmark: str = "pbench") -> str:
@@ -104,6 +132,22 @@ def _folder(location: Location, benchmark: str) -> str:
         raise BenchError(f"{location.shown}: expected {EXPECTED[benchmark]}; {empty}")
     sample = ", ".join(sorted(names)[:5])
     advice = "force one with format="
+    unread = next((text for text in map(_by_ending, files) if text), None)
+    if unread:
+        advice = f"such a file is {unread}"
+        if "pickle" in unread and benchmark == "pvsg":
+            advice += f"; {_instead(benchmark)}"
+    elif benchmark == "pvsg" and any(file.endswith(".png") for file in files):
+        advice = (
+            'write tubes.json [{"tube_id": 1, "category": "dog"}] beside the PNGs of each video; one PNG per frame'
+            " holds all its tubes, so folders of single objects are merged into one label map per frame"
+        )
+    elif benchmark == "pvsg" and any(file.endswith((".npz", ".npy")) for file in files):
+        advice = f"such a file holds {_ARRAYS}"
+    elif benchmark == "pvsg" and any(file.endswith(".txt") for file in files):
+        advice = "put masks as MOTS writes them at <video_id>/quantitive/masks.txt, frames counted from 1"
+    elif any(file.endswith(".txt") for file in files):
+        advice = "text files, such as polygons in fractions of the image, are not read: write JSON Lines"
     if any(file.endswith(OTHER_IMAGES) for file in files):
         advice = "JPEG and other image formats are not read: save masks as PNG"
     raise BenchError(f"{location.shown}: expected {EXPECTED[benchmark]}; found a folder of {sample}; {advice}")
@@ -190,13 +234,26 @@ def _file(location: Location, benchmark: str) -> str:
     if start[:4] == b"PK\x03\x04":
         if location.name.lower().endswith(".npz") and benchmark != "pvsg":
             return "npz"
-        raise _unknown(location, benchmark, "a zip archive (or a torch file): unpack it first")
+        if location.name.lower().endswith(".npz"):
+            raise _unknown(location, benchmark, _ARRAYS)
+        torch = location.name.lower().endswith((".pt", ".pth", ".ckpt")) or b"data.pkl" in start
+        if torch:
+            raise _unknown(location, benchmark, f"{_TORCH}: {_instead(benchmark)}")
+        raise _unknown(location, benchmark, "a zip archive: unpack it first (unzip), and give the folder")
     if start[:6] == b"\x93NUMPY" and benchmark != "pvsg":
         return "npy"
     if start[:8] == b"\x89PNG\r\n\x1a\n":
         raise _unknown(location, benchmark, f"one PNG: give the folder that holds {_png(benchmark)}")
-    if start[:2] in _PICKLED:
+    if start.startswith(_PICKLED):
         raise _unknown(location, benchmark, f"a pickle, which is never read: {_instead(benchmark)}")
+    other = next((text for first, text in _BEGINNINGS.items() if start.startswith(first)), None)
+    if start[257:262] == b"ustar":
+        other = _by_ending("a.tar")
+    if start[:6] == b"\x93NUMPY":
+        other = _ARRAYS
+    other = other or (None if start.lstrip()[:1] in (b"{", b"[") else _by_ending(location.name))
+    if other:
+        raise _unknown(location, benchmark, other)
     kinds = {kind: endings for kind, endings in _KINDS.items() if benchmark != "pvsg" or kind not in _DENSE}
     ending = next((kind for kind, endings in kinds.items() if location.name.lower().endswith(endings)), None)
     if ending not in (None, "jsonl"):
@@ -204,13 +261,22 @@ def _file(location: Location, benchmark: str) -> str:
     return _text(location, benchmark)
 
 
+def _by_ending(name: str) -> str | None:
+    """What a file is that is not read, and what to do, by the ending of its name; None for others."""
+    return next((text for endings, text in _ENDINGS.items() if name.lower().endswith(endings)), None)
+
+
 def _text(location: Location, benchmark: str) -> str:
     with open_text(location) as stream:
         start = stream.read(4096).lstrip()
+    if start[257:262] == b"ustar" or start.startswith(_PICKLED):  # gzipped
+        raise _unknown(location, benchmark, str(_by_ending("a.tar" if start[257:262] == b"ustar" else "a.pkl")))
     if benchmark == "pvsg" and location.name in ("masks.txt", "relations.json", "tubes.json", "panoptic.json"):
         raise _unknown(location, benchmark, f"{location.name} alone; give the folder of the video, or of all videos")
     if start[:1] not in (b"{", b"["):
         found = f"a file that begins with {start[:16]!r}" if start else "a file of blanks"
+        if benchmark == "pvsg" and re.match(rb"\d+ \d+ \d+ \d+ \d+ \S", start):
+            found += " (masks as MOTS writes them go to <video_id>/quantitive/masks.txt, frames counted from 1)"
         raise _unknown(location, benchmark, f"{found}; write one JSON object per line")
     record = first_record(location)
     if record is None:

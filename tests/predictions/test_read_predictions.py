@@ -51,7 +51,7 @@ def masks_of(dataset: Dataset) -> Any:
     [
         ("out.bin", bytes(range(256)), "begins with"),
         ("out.pkl", pickle.dumps(LINE), "never read"),
-        ("out.pt", b"PK\x03\x04rubbish", "unpack it first"),
+        ("out.pt", b"PK\x03\x04rubbish", "a torch file, which holds a pickle"),
         ("out.parquet", b"rubbish", "broken or cut"),
         ("out.parquet", b"PAR1rubbish", "broken or cut"),
         ("out.arrow", b"ARROW1\0\0rubbish", "broken or cut"),

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from bench_datasets.faults import BenchError
-from bench_datasets.predictions.belonging import refuse_annotations
+from bench_datasets.predictions.belonging import refuse_other_tools
 from bench_datasets.predictions.coco import results
 from bench_datasets.predictions.fields import ABSENT, pick, read_number, show
 from bench_datasets.predictions.instancebench.jsonl import name_row, named, read_box, read_candidate, to_row
@@ -44,6 +44,8 @@ def read(location: Location) -> Iterator[pa.RecordBatch]:
         pending: list[Row] = []
         held = 0
         for file, line, record in results(location):
+            if not line:
+                continue
             row = _row(record, f"{file.shown}:{line}")
             place = len(groups)
             name = None if row.expression_id is None else (row.expression_id, row.run, row.condition)
@@ -72,7 +74,7 @@ def read(location: Location) -> Iterator[pa.RecordBatch]:
 
 
 def _row(record: dict[str, object], place: str) -> Row:
-    refuse_annotations(record, place)
+    refuse_other_tools(record, place)
     if "segmentation" not in record and "mask" not in record:
         row = Row(box=None)
         fields = named(record)

@@ -12,12 +12,13 @@ from bench_datasets.masks import MASK_TYPE, joined
 from bench_datasets.predictions.arrays import is_mask, keep_earlier, sound_masks
 from bench_datasets.predictions.belonging import refuse_other_benchmark
 from bench_datasets.predictions.fields import Found
-from bench_datasets.predictions.instancebench.jsonl import ANSWERS, to_row
+from bench_datasets.predictions.instancebench.jsonl import ANSWERS, NO_TARGET, contradiction, to_row
 from bench_datasets.predictions.instancebench.rows import SCHEMA, Row, to_batch
 from bench_datasets.predictions.rows import faults_array
 
 _KNOWN = (
-    *("expression_id", "ref_id", "sent_id", *ANSWERS, "run", "condition", "pred_faults", "size", "height", "width"),
+    *("expression_id", "ref_id", "sent_id", *ANSWERS, *NO_TARGET, "run", "condition", "pred_faults"),
+    *("size", "height", "width"),
     *("key", "candidates", "expressions", "video_id", "tubes", "pred_tubes", "triplets", "pred_triplets"),
     *("masks", "pred_masks", "instances"),
 )
@@ -51,7 +52,10 @@ class Columns:
     @staticmethod
     def known(names: Iterable[str]) -> list[str]:
         """Those of the names that are read."""
-        return [name for name in names if name in _KNOWN]
+        given = list(names)
+        found = [name for name in given if name in _KNOWN]
+        named = {"expression_id", "ref_id", "sent_id", "run", "condition", "key", "size", "height", "width"}
+        return given if found and set(found) <= named else found  # names alone: the message lists all columns
 
     def convert(self, table: pa.Table) -> pa.RecordBatch:
         """A slice of the table as a batch of `rows.SCHEMA`."""
@@ -61,6 +65,9 @@ class Columns:
         typed = mask is not None and is_mask(mask.type)
         named = {name: column.to_pylist() for name, column in columns.items() if not (typed and name == self.mask)}
         rows = [self._row(named, i, typed) for i in range(table.num_rows)]
+        if mask is not None and typed and set(NO_TARGET) & set(named):
+            for i in mask.is_valid().to_numpy(zero_copy_only=False).nonzero()[0].tolist():
+                rows[i].faults += contradiction({name: named[name][i] for name in NO_TARGET if name in named})
         batch = to_batch(rows, _sound(mask, rows) if typed else None)
         faults = [row.faults for row in rows]
         if earlier is not None:

@@ -11,7 +11,9 @@ from bench_datasets.faults import BenchError
 from bench_datasets.predictions.belonging import refuse_other_benchmark
 from bench_datasets.predictions.fields import (
     ABSENT,
+    Found,
     as_list,
+    image_size,
     is_text,
     load_text,
     pick,
@@ -22,7 +24,7 @@ from bench_datasets.predictions.fields import (
     show_fields,
 )
 from bench_datasets.predictions.instancebench.rows import ORIGINAL, RUN, Row, batches, condition_of
-from bench_datasets.predictions.jsonl import ENDINGS, image_size
+from bench_datasets.predictions.jsonl import ENDINGS
 from bench_datasets.predictions.location import Location, files_in
 from bench_datasets.predictions.text import records
 
@@ -32,9 +34,13 @@ ANSWERS = ("mask", "segmentation", "box", "candidate_id")
 _KNOWN = {
     *("expression_id", "image_id", "ref_id", "sent_id", *ANSWERS, "bbox", "bbox_2d", "run", "condition", "key", "id"),
     *("masks", "pred_masks", "instances", "video_id", "tubes", "triplets", "pred_tubes", "pred_triplets"),
-    *("candidates", "expressions", "images", "annotations"),
+    *("candidates", "expressions", "images", "annotations", "predictions", "results", "data"),
 }
 """Names that are never expression ids: fields of a prediction, of another benchmark, or of a truth file."""
+
+_NAMES = {"expression_id", "image_id", "ref_id", "sent_id", "key", "id", "video_id", "images", "candidates"}
+NO_TARGET = ("no_target", "pred_nt")
+"""Fields by which gRefCOCO's models say that nothing was found."""
 
 
 def read(location: Location) -> Iterator[pa.RecordBatch]:
@@ -54,6 +60,8 @@ def read_rows(location: Location) -> Iterator[Row]:
         for line, record in records(file):
             empty = False
             for entry in _entries(record):
+                if location.kind == "directory" and file.name.endswith(".json") and not _NAMES & set(entry):
+                    entry = {**entry, "expression_id": file.name[:-5]}
                 yield to_row(entry, f"{file.shown}:{line}")
     if empty:
         raise BenchError(f"{location.shown}: expected at least one prediction, found none; write a line an expression")
@@ -94,10 +102,18 @@ def to_row(record: Mapping[str, Any], place: str) -> Row:
     row.box = read_box(row, record)
     row.candidate_id = read_candidate(row, record)
     mask = load_text(pick(record, "mask", "segmentation"))
+    if mask is ABSENT and flagged(record) and row.box is None and row.candidate_id is None:
+        return row
+    if mask is not ABSENT and mask is not None:
+        row.faults += contradiction(record)
     if mask is ABSENT:
         if not any(name in record for name in ANSWERS):
             found = show_fields(record)
             text = f"expected mask (null where nothing was found), box or candidate_id, found {found}"
+            if {"masks", "pred_masks"} & set(record):
+                text += "; write one mask per expression"
+            elif any("box" in name for name in record):
+                text += "; write boxes as box: [x, y, width, height] in pixels"
             row.faults.append(("malformed_mask", f"mask: {text}"))
         return row
     row.mask = mask
@@ -106,6 +122,18 @@ def to_row(record: Mapping[str, Any], place: str) -> Row:
         if row.width is None:
             row.height = None
     return row
+
+
+def flagged(record: Mapping[str, Any]) -> str | None:
+    """The field by which a record says that nothing was found; None where there is none."""
+    return next((name for name in NO_TARGET if record.get(name) is True), None)
+
+
+def contradiction(record: Mapping[str, Any]) -> Found:
+    """The fault of a record that has a mask and says that nothing was found."""
+    name = flagged(record)
+    text = f"mask: expected null where {name} is true, found a mask; write one of the two"
+    return [] if name is None else [("malformed_mask", text)]
 
 
 def named(record: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -125,7 +153,8 @@ def name_row(row: Row, record: Mapping[str, Any], field: str, place: str) -> Non
     name = read_word(raw)
     problem = None
     if name is None:
-        problem = f"{field}: expected text, or an integer, found {show(raw)}"
+        found = show(raw) if field in record else f"none among the fields {show_fields(record)}"
+        problem = f"{field}: expected text, or an integer, found {found}"
     for part, default in (("run", RUN), ("condition", ORIGINAL)):
         value = record.get(part)
         word = default if value is None else read_word(value) if part == "run" else _text(value)

@@ -54,13 +54,16 @@ class Columns:
         """Those of the names that are read; beside `pred_tubes` the truth's own columns are not."""
         given = list(names)
         beside = {"objects", "relations", "tubes"} if "pred_tubes" in given else set()
-        return [name for name in given if name in _KNOWN and name not in beside]
+        found = [name for name in given if name in _KNOWN and name not in beside]
+        return given if found and set(found) <= {"video_id", "key", "size", "height", "width"} else found
 
     def convert(self, table: pa.Table) -> pa.RecordBatch:
         """A row of the table as a batch of `rows.SCHEMA`."""
         columns = {name: joined(table.column(name)) for name in self.known(table.column_names)}
         left = {"objects", "relations", "pred_faults", *TUBES} - (set() if self.typed else {self.tubes})
         record = {name: column[0].as_py() for name, column in columns.items() if name not in left}
+        if not self.truth and "relations" in columns and not set(TRIPLETS) & set(columns):
+            record["triplets"] = columns["relations"][0].as_py()
         if self.tubes is not None:
             record.setdefault("pred_tubes", record.pop(self.tubes, None))
         video = to_video(record, f"{self.shown}, row {self.rows}")

@@ -22,11 +22,15 @@ def read(location: Location) -> Iterator[pa.RecordBatch]:
         BenchError: a line is no JSON object, or another benchmark's; or there is none.
     """
     files = files_in(location, ENDINGS) if location.kind == "directory" else [location]
+    names = {*TUBES, *TRIPLETS}
     empty = True
     for file in files:
         for line, record in records(file):
             empty = False
             for entry in _entries(record):
+                unnamed = not {"video_id", "key"} & set(entry) and names & set(entry)
+                if unnamed and location.kind == "directory" and file.name.endswith(".json"):
+                    entry = {**entry, "video_id": file.name[:-5]}
                 yield to_batch(to_video(entry, f"{file.shown}:{line}"))
     if empty:
         raise BenchError(f"{location.shown}: expected at least one prediction, found none; write a line a video")

@@ -10,6 +10,7 @@ from bench_datasets.predictions.fields import (
     ABSENT,
     Found,
     as_list,
+    image_size,
     is_text,
     load_text,
     pick,
@@ -19,7 +20,6 @@ from bench_datasets.predictions.fields import (
     show,
     show_fields,
 )
-from bench_datasets.predictions.jsonl import image_size
 from bench_datasets.predictions.pvsg.rows import LAST_FRAME, Tube, Video
 
 TUBES, TRIPLETS = ("pred_tubes", "tubes"), ("pred_triplets", "triplets")
@@ -39,6 +39,10 @@ def to_video(record: Mapping[str, Any], place: str) -> Video:
         video.height = None
     read_key(video, record, place)
     tubes, triplets = (load_text(pick(record, *names)) for names in (TUBES, TRIPLETS))
+    if (
+        triplets is ABSENT and {"tubes", "relations"} <= set(record) and not {"objects", "pred_tubes"} & set(record)
+    ):  # as relations.json calls them
+        triplets = load_text(record["relations"])
     if tubes is ABSENT and triplets is ABSENT:
         found = show_fields(record)
         video.faults.append(("malformed_mask", f"tubes: expected tubes and triplets, found the fields {found}"))
@@ -134,13 +138,19 @@ def read_triplets(value: object, faults: Found) -> list[dict[str, Any]]:
                 "object_id": read_word(item.get("object_id")),
                 "predicate": read_category(item.get("predicate")),
                 "score": score,
-                "spans": _spans(item.get("spans"), i, faults),
+                "spans": _spans(item, i, faults),
             }
         )
     return triplets
 
 
-def _spans(value: object, triplet: int, faults: Found) -> list[list[int]]:
+def _spans(record: Mapping[str, Any], triplet: int, faults: Found) -> list[list[int]]:
+    value = record.get("spans")
+    others = [name for name in ("duration", "span", "segments", "frames") if name in record]
+    if "spans" not in record and others:
+        text = f"triplet {triplet}: spans: expected [[first, last], ...], found {others[0]}; write it as spans"
+        faults.append(("bad_span", text))
+        return []
     items = [] if value is None else as_list(load_text(value))
     if items is None:
         faults.append(("bad_span", f"triplet {triplet}: spans: expected a list, found {show(value)}"))
