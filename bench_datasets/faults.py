@@ -75,7 +75,7 @@ FAULTS: dict[str, FaultKind] = {
         unknown_row="a prediction for a row that the truth does not hold",
         duplicate_prediction="two predictions for one row, or two of its parts with one id",
         missing_prediction="a row without a prediction",
-        bad_score="a score that is no finite number, or not one score a mask",
+        bad_score="a score that is no finite number, or not one score per mask",
         bad_box="a box that is not four finite numbers, or has a negative side",
         unaligned_prediction="a list of predictions that is not one item per expression of its row",
         wrong_benchmark="rows of another benchmark",
@@ -115,7 +115,7 @@ FAULTS: dict[str, FaultKind] = {
         "instancebench truth",
         "noted",
         candidate_without_mask="a candidate without a valid mask; it is left out",
-        crowd_candidate="a crowd region among the candidates; it is no candidate",
+        crowd_candidate="a crowd region among the candidates; it is ignored",
         sides_exchanged="polygons that fit the image only if its height and width are exchanged",
     ),
     **_kinds(
@@ -167,7 +167,7 @@ FAULTS: dict[str, FaultKind] = {
         count_mismatch="a `count` that disagrees with the number of masks",
         image_missing="a row whose image is absent or cannot be read",
         image_size_mismatch="masks of another size than the image; masks of two sizes in one row stop the scoring",
-        no_truth="a row without truth masks",
+        no_truth="a row without ground truth masks",
     ),
 }
 """Every fault code, with where it is found and what it does by default."""

@@ -13,12 +13,13 @@ import typer
 
 from bench_datasets.benchmarks import get_benchmark
 from bench_datasets.cli import choices
-from bench_datasets.cli.screen import echo, out, program, working
+from bench_datasets.cli.screen import echo, out, program, say, working
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from bench_datasets.results import Result
+    from bench_datasets.results_layout import Grid
 
 SHOWN: dict[str, tuple[str, ...]] = {
     "pbench": (*(f"macro_f1/{part}" for part in (*(f"level_{k}" for k in range(5)), "dense")), "average"),
@@ -127,26 +128,20 @@ def _plain(one: Played) -> dict[str, Any]:
 
 
 def _show(console: Console, one: Played) -> None:
-    from rich.text import Text
-
-    from bench_datasets.cli.tables import show_table
+    from bench_datasets.cli.tables import show_grid, show_table
 
     entry = get_benchmark(one.benchmark)
     default, *others = next(iter(one.results.values()))
     protocols = entry.metric_module().PROTOCOLS
     first = next(iter(one.results.values()))[default]
-
-    def line(*parts: Any) -> None:
-        console.print(Text.assemble(*parts), soft_wrap=True)
-
     console.print()
-    line((f"{entry.title} in small: {first.dataset['rows']['scored']} rows of our own drawings", "bold"))
+    say(console, f"{entry.title}: {first.dataset['rows']['scored']} rows of the built-in sample", "bold")
     show_table(console, _side_by_side(console, one, default))
-    line((f"{default}: {protocols[default].meaning}", "dim"))
+    say(console, f"{default}: {protocols[default].meaning}", "dim")
     if others:
-        show_table(console, _other_protocols(console, one.results, others))
+        show_grid(console, _other_protocols(one.results, others), left=(0, 1), names=2)
         for name in others:
-            line((f"{name}: {protocols[name].meaning}", "dim"))
+            say(console, f"{name}: {protocols[name].meaning}", "dim")
 
 
 def _next(console: Console, played: Sequence[Played], folder: str | None) -> None:
@@ -158,14 +153,14 @@ def _next(console: Console, played: Sequence[Played], folder: str | None) -> Non
         console.print(Text.assemble(*parts), soft_wrap=True)
 
     console.print()
-    line(("in percent; [low, high] is the 95 % bootstrap interval", "dim"))
+    say(console, "In percent. [low, high]: 95 % confidence interval (bootstrap).", "dim")
     line(("the models", "bold"))
     for model, words in SAMPLE_MODELS.items():
-        line(f"  {model:10} ", (words, "dim"))
+        say(console, f"  {model}: {words}")
     if folder is not None:
         line(("written", "bold"))
         for one in played:
-            line(f"  {one.written[-1]}: open it in a browser; runs and predictions stand beside it")
+            line(f"  {one.written[-1]}: open it in a browser; runs and predictions are in the same folder")
     line(("next", "bold"))
     call, some = program(), next(iter(played[0].files.values()))
     line(f"  {call} score pbench --data sample --predictions {some}")
@@ -188,8 +183,8 @@ def _side_by_side(console: Console, one: Played, protocol: str) -> Any:
     runs = {model: mine[protocol] for model, mine in one.results.items()}
     headline = next(iter(runs.values())).headline
 
-    def table(intervals: bool) -> Any:
-        made = new_table("", ["", "n", *runs])
+    def table(intervals: bool, gap: int = 2) -> Any:
+        made = new_table("", ["", "n", *runs], gap=gap)
         for key in SHOWN[one.benchmark]:
             metrics = [run.metrics[key] for run in runs.values()]
             cells = [Text(key), Text(n_of(metrics))]
@@ -199,11 +194,12 @@ def _side_by_side(console: Console, one: Played, protocol: str) -> Any:
             made.add_row(*cells, style="bold" if key == headline else "")
         return made
 
-    return fitting(console, [table(True), table(False)])
+    return fitting(console, [table(True), table(True, 1), table(False), table(False, 1)])
 
 
-def _other_protocols(console: Console, results: dict[str, dict[str, Result]], names: list[str]) -> Any:
-    from bench_datasets.cli.tables import interval, plain_table
+def _other_protocols(results: dict[str, dict[str, Result]], names: list[str]) -> Grid:
+    """The headline metric of each model under some protocols, as a grid."""
+    from bench_datasets.cli.tables import interval
     from bench_datasets.results_layout import Grid
     from bench_datasets.results_view import n_of, show
 
@@ -214,5 +210,4 @@ def _other_protocols(console: Console, results: dict[str, dict[str, Result]], na
         metrics = [run.metrics[key] for run in runs]
         cells = [f"{show(metric, key)} {interval(metric, key)}" for metric in metrics]
         rows.append([name, key, n_of(metrics), *cells])
-    grid = Grid("under the other protocols", ["protocol", "number", "n", *results], rows)
-    return plain_table(console, grid, left=(0, 1))
+    return Grid("under the other protocols", ["protocol", "metric", "n", *results], rows)

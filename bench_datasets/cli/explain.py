@@ -13,7 +13,7 @@ import typer
 
 from bench_datasets.benchmarks import get_benchmark
 from bench_datasets.cli import choices
-from bench_datasets.cli.screen import clean, echo, out, remark, worded, working
+from bench_datasets.cli.screen import echo, out, remark, say, worded, working
 from bench_datasets.faults import BenchError, FaultError
 
 if TYPE_CHECKING:
@@ -224,21 +224,18 @@ def _draw(told: Sequence[_Told], file: str | None) -> list[Path]:
 
 
 def _show(told: Sequence[_Told], rows: int, worst: int | None, scored: int, written: Sequence[Path]) -> None:
-    from rich.text import Text
-
     console = out()
     if worst is not None:
         shown = len({one.key for one in told})
         apart = f", {rows - scored:,} of them without a score of their own" if scored < rows else ""
         which = "the row with the lowest score" if shown == 1 else f"the {shown:,} rows with the lowest scores"
-        console.print(Text(f"{which}, of {rows:,} row{'' if rows == 1 else 's'}{apart}", style="dim"), soft_wrap=True)
+        say(console, f"{which}, of {rows:,} row{'' if rows == 1 else 's'}{apart}", "dim")
     for number, one in enumerate(told):
         if number or worst is not None:
             console.print()
         if one.score is not None:
-            console.print(Text(f"{clean(one.key)}: row score {one.score:.4f}", style="bold"), soft_wrap=True)
+            say(console, f"{one.key}: row score {one.score:.4f}", "bold")
         for line in one.text.splitlines():
-            indent = " " * (len(line) - len(line.lstrip()))
-            console.print(Text(indent + clean(line)), soft_wrap=True)
+            say(console, line)
     for path in written:
         console.print(f"wrote {path}", markup=False, soft_wrap=True)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bench_datasets.cli import choices
-from bench_datasets.cli.screen import clean, echo, err, out, remark, working
+from bench_datasets.cli.screen import clean, echo, err, out, remark, say, working
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -62,25 +62,21 @@ def leaderboard(
 
 
 def _show(console: Console, board: Board) -> None:
-    from rich.text import Text
-
     from bench_datasets.hub.leaderboard_view import PARTIAL
     from bench_datasets.results_view import NOTE
 
     for group in board.groups:
-        console.print(Text(clean(group.title), style="bold"), soft_wrap=True)
-        console.print(Text(clean(group.caption), style="dim"), soft_wrap=True)
+        say(console, group.title, "bold")
+        say(console, group.caption, "dim")
         if group.partial:
-            console.print(Text(PARTIAL, style="yellow"), soft_wrap=True)
+            say(console, PARTIAL, "yellow")
         _show_group(console, group)
         console.print()
-    console.print(Text(NOTE, style="dim"), soft_wrap=True)
+    say(console, NOTE, "dim")
 
 
 def _show_group(console: Console, group: Group) -> None:
     """One table where it fits, at need with short heads; else the headline's parts in a second one below."""
-    from rich.text import Text
-
     from bench_datasets.cli.tables import fits, plain_table, show_table
     from bench_datasets.hub.leaderboard_view import brief, grid, left_of
     from bench_datasets.results_layout import Grid
@@ -105,7 +101,7 @@ def _show_group(console: Console, group: Group) -> None:
     for table in tables:
         show_table(console, table)
     if of is short and legend:
-        console.print(Text(clean(legend), style="dim"))
+        say(console, legend, "dim")
 
 
 def _write(path: Path, text: str) -> Path:

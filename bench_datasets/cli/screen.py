@@ -77,6 +77,10 @@ PIPE = 100_000
 """Columns of a pipe or a file: nothing is wrapped there."""
 
 
+CONTINUED = 2
+"""Spaces by which the further lines of an indented sentence stand behind its first."""
+
+
 def out() -> Console:
     """The console for results: as wide as the terminal or as $COLUMNS says; without end in a pipe or a file."""
     console = _Output(highlight=False, emoji=False)
@@ -86,8 +90,18 @@ def out() -> Console:
 
 
 def say(console: Console, text: str, style: str = "") -> None:
-    """Print a sentence: wrapped between words on a terminal, on one line elsewhere."""
-    console.print(Text(clean(text), style=style), soft_wrap=not console.is_terminal)
+    """Print a sentence with its indent: wrapped between words, or on one line in a pipe or a file."""
+    text = text.rstrip()
+    indent = len(text) - len(text.lstrip())
+    line = Text(clean(text), style=style)
+    if console.width >= PIPE:
+        line.pad_left(indent)
+        console.print(line, soft_wrap=True)
+        return
+    for number, piece in enumerate(line.wrap(console, max(20, console.width - indent - CONTINUED * (indent > 0)))):
+        piece.rstrip()
+        piece.pad_left(indent + CONTINUED * (indent > 0 and number > 0))
+        console.print(piece, soft_wrap=True)
 
 
 def err() -> Console:

@@ -35,7 +35,7 @@ BRIEF = {
 }
 """What parts with long names are called where there is little room: no wider than a number."""
 
-PARTIAL = "Partial runs scored fewer rows than their source holds; their numbers say nothing about the whole."
+PARTIAL = "Partial runs scored fewer rows than their source holds; their scores do not hold for the whole data set."
 
 
 def grid(group: Group) -> Grid:
@@ -195,10 +195,10 @@ def as_html(board: Board, title: str = "Leaderboard") -> str:
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">',
         '<meta name="viewport" content="width=device-width,initial-scale=1">',
         f"<title>{_text(title)}</title><style>{_STYLE}</style></head><body><h1>{_text(title)}</h1>",
-        f"<p>{_text(NOTE)}. A table holds one benchmark, one protocol version and the same rows.</p>",
+        f"<p>{_prose(NOTE)}. A table holds one benchmark, one protocol version and the same rows.</p>",
     ]
     for group in board.groups:
-        parts += [f"<h2>{_text(group.title)}</h2>", f"<p>{_text(group.caption)}</p>", _table(group)]
+        parts += [f"<h2>{_text(group.title)}</h2>", f"<p>{_prose(group.caption)}</p>", _table(group)]
         parts += [f"<p>{PARTIAL}</p>"] if group.partial else []
     if board.left_out:
         items = "".join(f"<li>{_text(line)}</li>" for line in board.left_out)
@@ -208,6 +208,11 @@ def as_html(board: Board, title: str = "Leaderboard") -> str:
 
 def _text(text: str) -> str:
     return html.escape(plain(text))
+
+
+def _prose(text: str) -> str:
+    """A sentence that starts with a capital letter, with commands in code type."""
+    return re.sub(r"`([^`]*)`", r"<code>\1</code>", _text(text[:1].upper() + text[1:]))
 
 
 def _table(group: Group) -> str:

@@ -33,7 +33,7 @@ def tables_of(scores: Mapping[str, Scores] | Sequence[Scores], names: Sequence[s
     else:
         given = list(names) if names is not None else names_of(scores)
         if len(given) != len(scores):
-            raise BenchError(f"names: expected {len(scores)}, one a run, got {len(given)}")
+            raise BenchError(f"names: expected {len(scores)}, one per run, got {len(given)}")
         items = list(zip(given, scores, strict=True))
     if len({name for name, _ in items}) < len(items):
         raise BenchError(f"names: expected names that differ, got {', '.join(name for name, _ in items)}")

@@ -58,8 +58,8 @@ def explain(benchmark: str, row: Mapping[str, Any], prediction: Any, protocol: s
         >>> mask = {"size": [2, 3], "counts": "15"}
         >>> print(explain("pbench", {"id": 7, "level": "level_0", "masks": [mask]}, [mask]))
         level_0/7 under released: score 1.0000
-        1 truth mask, 1 predicted, 1 scored
-          prediction 0 (5 px): truth 0, IoU 1.0000, counts up to threshold 0.95
+        1 ground truth mask, 1 predicted, 1 scored
+          prediction 0 (5 px): ground truth 0, IoU 1.0000, counts up to threshold 0.95
         union IoU 1.0000
         >>> print(explain("pvsg", truth[0], read_predictions("pvsg", "answers.jsonl")))      # doctest: +SKIP
         >>> print(explain("instancebench", truth[0], {"x-0": mask, "x-1": None}))            # doctest: +SKIP
@@ -129,7 +129,7 @@ def _numbers(metric: ModuleType, row: Mapping[str, Any], prediction: Any, protoc
     metrics, _ = metric.summarize_table(table, chosen, thresholds=None, by=(), draws=0, seed=0)
     key = str(table["key"][0].as_py())
     numbers = {name: found.value for name, found in metrics.items() if math.isfinite(found.value)}
-    lines = [f"{key} under {chosen}: the numbers over this row alone"]
+    lines = [f"{key} under {chosen}: the metrics of this row alone"]
     lines += [f"  {name}: {value:.4f}" for name, value in numbers.items()]
     return Explanation(
         key, "\n".join(lines), _picture(row, given), {"key": key, "protocol": chosen, "metrics": numbers}

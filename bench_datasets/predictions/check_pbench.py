@@ -28,7 +28,7 @@ ADVICE = {
     "unknown_row": "the truth holds no such row; check the ids, or name rows by key",
     "duplicate_prediction": "two predictions for one row; keep one",
     "missing_prediction": 'write a line with no masks where nothing was found, or score with missing="empty"',
-    "bad_score": "write one finite number a mask, or leave the scores out",
+    "bad_score": "write one finite number per mask, or leave the scores out",
     "bad_box": "write two finite numbers for every centre and size, as fractions of the image",
     "wrong_benchmark": "give predictions of pbench, or name the benchmark that these are for",
     "resized": "masks of another size than the image are resized to it (nearest pixel); write them full size",

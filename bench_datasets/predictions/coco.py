@@ -232,7 +232,7 @@ def _rows(items: pa.RecordBatch, names: list[Name], offsets: NDArray[np.int32], 
         found += [("bad_score", f"score {i}: {text}") for i, text in enumerate(bad[begin:end]) if text]
         scored = [scores[i] is not None or bad[i] is not None for i in range(begin, end)]
         if any(scored) and not all(scored):
-            found.append(("bad_score", f"scores: expected one a mask ({end - begin}), found {sum(scored)}"))
+            found.append(("bad_score", f"scores: expected one per mask ({end - begin}), found {sum(scored)}"))
         score_lists.append(scores[begin:end] if all(scored) else None)
         faults.append(found)
     arrays = [

@@ -197,7 +197,7 @@ def _scores(scores: pa.Array | None, counts: NDArray[np.int64], faults: list[Fou
     uneven = (np.diff(offsets) != counts) & ~absent
     for row in np.flatnonzero(uneven).tolist():
         found = int(offsets[row + 1] - offsets[row])
-        faults[row].append(("bad_score", f"scores: expected one a mask ({counts[row]}), found {found}"))
+        faults[row].append(("bad_score", f"scores: expected one per mask ({counts[row]}), found {found}"))
     bad = ~np.isfinite(numbers)
     for i in np.flatnonzero(bad).tolist():
         row = int(np.searchsorted(offsets, i, side="right")) - 1

@@ -117,14 +117,14 @@ def read_word(value: object) -> str | None:
 
 
 def read_scores(value: object, masks: int) -> tuple[list[float | None] | None, Found]:
-    """Scores and what is wrong with them; null for the whole row where they are not one a mask."""
+    """Scores and what is wrong with them; null for the whole row where they are not one per mask."""
     if value is None or value is ABSENT:
         return None, []
     items = as_list(value)
     if items is None:
         return None, [("bad_score", f"scores: expected a list of numbers, found {show(value)}")]
     if len(items) != masks:
-        return None, [("bad_score", f"scores: expected one a mask ({masks}), found {len(items)}")]
+        return None, [("bad_score", f"scores: expected one per mask ({masks}), found {len(items)}")]
     scores = [read_number(item) for item in items]
     wrong = [i for i, score in enumerate(scores) if score is None]
     return scores, [("bad_score", f"score {i}: expected a finite number, found {show(items[i])}") for i in wrong]

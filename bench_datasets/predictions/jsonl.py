@@ -113,7 +113,9 @@ def _rows(location: Location, only_falcon: bool) -> Iterator[Row]:
             for entry in entries(record):
                 yield to_row(named_by_file(entry, file.name), naming, place)
     if empty:
-        raise BenchError(f"{location.shown}: expected at least one prediction, found an empty file; write a line a row")
+        raise BenchError(
+            f"{location.shown}: expected at least one prediction, found an empty file; write one line per row"
+        )
 
 
 def entries(record: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:

@@ -24,7 +24,7 @@ class Lane:
 
     Attributes:
         name: of the part, such as `level_0`.
-        metrics: one a run; `None` where a run has none.
+        metrics: one per run; `None` where a run has none.
         published: by others.
         apart: whether it is a total that is set apart from the parts.
     """
@@ -79,7 +79,7 @@ class Content:
         unit: what a row is called.
         groups: names of the parts that rows are filtered by, in order.
         group_title: what they are.
-        rows: `key`, `caption` (texts) and `group` (lists of group numbers), one a row.
+        rows: `key`, `caption` (texts) and `group` (lists of group numbers), one per row.
         runs: per run, columns of numbers for the page's own arithmetic.
         slider: how the page recomputes the headline; `None` where it can't be.
         errors: per run.

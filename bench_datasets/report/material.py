@@ -25,7 +25,7 @@ class Material:
     Args:
         runs: of the report.
         data: where the truth is, as `--data` takes it.
-        predictions: each run's, in order; none for no masks.
+        predictions: those of each run, in order; none for no masks.
         split: of the truth.
         images: whether to look for images.
 
@@ -38,7 +38,7 @@ class Material:
         images: bool = True,
     ) -> None:  # fmt: skip
         if predictions and len(predictions) != len(runs):
-            raise BenchError(f"predictions: expected one a run ({len(runs)}), in their order, got {len(predictions)}")
+            raise BenchError(f"predictions: expected one per run ({len(runs)}), in their order, got {len(predictions)}")
         self.benchmark = runs[0].result.benchmark
         self.data, self.split, self.images = data, split, images
         self.truth = open_truth(self.benchmark, data, split=split)

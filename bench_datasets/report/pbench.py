@@ -156,5 +156,5 @@ def _matched(row: Mapping[str, Any], iou: Sequence[float]) -> str:
     more = f", and {len(pairs) - PAIRS} pairs more (see explain)" if len(pairs) > PAIRS else ""
     missed = sorted(set(range(row["true_count"])) - set(row["matched_truth"]))
     alone = ", ".join(map(str, missed[:PAIRS])) + (f", and {len(missed) - PAIRS} more" if len(missed) > PAIRS else "")
-    text = f"\nIoU by truth–prediction: {said}{more}" if pairs else ""
-    return text + (f"\ntruth without a prediction: {alone}" if missed else "")
+    text = f"\nIoU by ground truth–prediction: {said}{more}" if pairs else ""
+    return text + (f"\nground truth without a prediction: {alone}" if missed else "")

@@ -63,7 +63,7 @@ def open_runs(places: Sequence[str | os.PathLike[str]], names: Sequence[str] | N
     if not places:
         raise BenchError("report: expected a run's folder or more, got none")
     if names is not None and len(names) != len(places):
-        raise BenchError(f"names: expected {len(places)}, one a run, got {len(names)}")
+        raise BenchError(f"names: expected {len(places)}, one per run, got {len(names)}")
     called = list(names) if names is not None else names_of(places)
     if len(set(called)) < len(called):
         raise BenchError(f"names: expected names that differ, got {', '.join(called)}")
@@ -97,8 +97,8 @@ def _check_same(first: Run, other: Run) -> None:
     changed = sorted(key for key in one if one[key] != two[key])
     if changed:
         raise BenchError(
-            f"report: {len(changed)} rows of {other.name} were scored against other truth than those of {first.name},"
-            f" such as {changed[0]}; {places}: score both on the same data"
+            f"report: {len(changed)} rows of {other.name} were scored against another ground truth than those of"
+            f" {first.name}, such as {changed[0]}; {places}: score both on the same data"
         )
 
 

@@ -44,10 +44,10 @@ def draw(title: str, frames: int, truth: Spans, tracks: Sequence[Track]) -> Mark
         title: the relation in words.
         frames: number of frames of the video.
         truth: its spans, first frame and the one behind the last.
-        tracks: one a run.
+        tracks: one per run.
     """
     height = TOP + LINE + GAP + len(tracks) * (LINE + PLOT + GAP + 14) + 10
-    parts = [_axis(frames, height), _label("truth", TOP + 12)]
+    parts = [_axis(frames, height), _label("ground truth", TOP + 12)]
     parts += [_bar("truth", a, b, frames, TOP) for a, b in truth]
     y = TOP + LINE + GAP
     for track in tracks:
@@ -72,9 +72,9 @@ def draw(title: str, frames: int, truth: Spans, tracks: Sequence[Track]) -> Mark
 
 
 LEGEND = Markup(
-    '<p class="n">bars: <span class="swatch truth"></span>truth <span class="swatch answer"></span>triplet that hits '
-    '<span class="swatch hollow"></span>triplet that does not · lines: IoU of the subject (solid) and of the object '
-    "(dashed) with their truth, frame by frame</p>"
+    '<p class="n">bars: <span class="swatch truth"></span>ground truth <span class="swatch answer"></span>triplet that '
+    'hits <span class="swatch hollow"></span>triplet that does not · lines: IoU of the subject (solid) and of the '
+    "object (dashed) with the ground truth, per frame</p>"
 )
 """What the drawing's bars and lines mean."""
 

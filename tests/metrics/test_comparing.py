@@ -210,7 +210,7 @@ def test_names(tmp_path: Path) -> None:
     write_scores(Dataset(tables[0]), folder)
     found = bd.compare([folder, folder / "scores.parquet"], draws=10, permutations=10)
     assert found.names == ["v1.2", "v1.2 (2)"]
-    with pytest.raises(bd.BenchError, match=r"names: expected 2, one a run, got 1"):
+    with pytest.raises(bd.BenchError, match=r"names: expected 2, one per run, got 1"):
         bd.compare(tables, names=["x"])
     with pytest.raises(bd.BenchError, match="names that differ, got x, x"):
         bd.compare(tables, names=["x", "x"])

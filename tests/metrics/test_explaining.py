@@ -64,7 +64,7 @@ def test_what_became_of_each_prediction() -> None:
     assert [fate["truth"] for fate in fates] == [None, None, None, 0]
     assert fates[3]["resized_from"] == [1, 50]
     assert found.facts["missed"] == [1]
-    assert "prediction 2 (5 px): overlaps no truth mask" in str(found)
+    assert "prediction 2 (5 px): overlaps no ground truth mask" in str(found)
     assert fates[2]["nearest"] is None
     row = Row(1, "level_0", truth, predicted)
     assert found.facts["score"] == pytest.approx(measure(row, "released")["score"])
@@ -126,6 +126,6 @@ def test_a_prediction_whose_truth_went_to_another() -> None:
     near = iou(line((20, 40)), line((0, 30)))
     assert found.facts["predictions"][1]["nearest"] == [0, pytest.approx(near)]
     assert (
-        f"no truth left for it; truth 0, which it overlaps most (IoU {near:.4f}), went to another prediction\n"
-        "  without a prediction: truth 1\n"
+        f"no ground truth left for it; ground truth 0, which it overlaps most (IoU {near:.4f}), went to another prediction\n"
+        "  without a prediction: ground truth 1\n"
     ) in str(found)

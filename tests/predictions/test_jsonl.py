@@ -152,7 +152,7 @@ def test_long_arrays_are_read_in_pieces(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("scores", "told"),
     [
-        ("[0.5]", "expected one a mask (2), found 1"),
+        ("[0.5]", "expected one per mask (2), found 1"),
         ("[0.5, NaN]", "score 1"),
         ("[Infinity, 0.5]", "score 0"),
         ('["0.5", 0.5]', "score 0"),

@@ -174,7 +174,7 @@ def test_predictions_of_another_run_are_refused(make_runs: Callable[..., Runs], 
     with pytest.raises(bd.BenchError, match="expected the predictions that careful was scored on, found others"):
         write_report([runs.places["careful"]], tmp_path / "x.html", data="sample",
                      predictions=[runs.predictions["hasty"]])  # fmt: skip
-    with pytest.raises(bd.BenchError, match=r"predictions: expected one a run \(1\), in their order, got 2"):
+    with pytest.raises(bd.BenchError, match=r"predictions: expected one per run \(1\), in their order, got 2"):
         write_report([runs.places["careful"]], tmp_path / "x.html", data="sample",
                      predictions=list(runs.predictions.values()))  # fmt: skip
     assert list(tmp_path.iterdir()) == []
@@ -238,13 +238,13 @@ def test_what_the_page_explains(make_runs: Callable[..., Runs], tmp_path: Path) 
     assert data["slider"]["band"] == [50, 95]
     assert "it is the mean over 10 thresholds from 0.50 to 0.95 (shaded)" in data["slider"]["note"]
     assert text.index('<ul class="key"') < text.index('id="cards"')
-    assert "a row without truth masks" in text
+    assert "a row without ground truth masks" in text
     assert "no_truth, 2 times" in text
     models = published("pbench")["models"]
-    table = text[text.index("Which model each grey tick is") : text.index("</details>")]
+    table = text[text.index("Published results and these runs as a table") : text.index("</details>")]
     for model, parts in models.items():
         assert model in table
-        assert f"<td>{parts['dense']:g}</td>" in table
+        assert f"<td>{parts['dense']:.2f}</td>" in table
     assert "intervals resample 35 rows" in text
     assert "p &lt; .001" in text or re.search(r"p \.\d{3}", text)
 

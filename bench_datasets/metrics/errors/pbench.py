@@ -28,14 +28,14 @@ MOSTLY = 0.5
 """Share of a mask's pixels from which another is said to cover it."""
 
 KINDS = (
-    Kind("missed", "truth masks that no prediction means"),
-    Kind("extra", "predictions that were scored and mean no truth mask"),
-    Kind("duplicate", "predictions beyond the first of one and the same truth mask (IoU from .5)"),
-    Kind("merged", "truth masks that one prediction covers together with another truth mask"),
-    Kind("split", "truth masks that several predictions share out among themselves"),
-    Kind("wrong_instance", "truth masks of a row whose answer lies wholly elsewhere"),
-    Kind("poor_boundary", "truth masks that were found, with an IoU below .75"),
-    Kind("empty", "truth masks of a row without any answer"),
+    Kind("missed", "ground truth masks that no prediction matches"),
+    Kind("extra", "scored predictions that match no ground truth mask"),
+    Kind("duplicate", "further predictions of a ground truth mask that has one already (IoU from .5)"),
+    Kind("merged", "ground truth masks that one prediction covers together with another one"),
+    Kind("split", "ground truth masks that several predictions cover in parts"),
+    Kind("wrong_instance", "ground truth masks of a row whose predictions overlap none of them"),
+    Kind("poor_boundary", "ground truth masks that were found, with an IoU below .75"),
+    Kind("empty", "ground truth masks of a row without any prediction"),
     Kind("count_drift", "how many masks too many or too few the row's answer has"),
 )
 

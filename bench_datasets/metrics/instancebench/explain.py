@@ -48,9 +48,9 @@ def explain(row: Mapping[str, Any], prediction: Any, protocol: str | None = None
     }
     lines = [f"{facts['key']} under {chosen.name}: target {facts['target']} among {len(names)} candidates"]
     for item in facts["expressions"]:
-        means = "no candidate (unresolved)" if item["assigned"] is None else f"candidate {item['assigned']}"
+        matches = "no candidate (unresolved)" if item["assigned"] is None else f"candidate {item['assigned']}"
         right = "right" if item["assigned"] == facts["target"] else "wrong"
-        lines.append(f"  {item['role']} {item['text']!r}: IoU {item['iou']:.4f}, means {means}, {right}")
+        lines.append(f"  {item['role']} {item['text']!r}: IoU {item['iou']:.4f}, matches {matches}, {right}")
         lines.append(f"    similarity {item['score']:.4f}, margin {item['margin']:.4f}")
     target = int(rows.candidates.groups[0] + rows.targets[0])
     truth = rows.candidates.masks.part(target, target + 1)

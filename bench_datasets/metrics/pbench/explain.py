@@ -99,11 +99,11 @@ def _fates(
 
 def _words(facts: Mapping[str, Any], protocol: Protocol, level: str) -> str:
     thresholds = protocol.dense_thresholds if level == "dense" else protocol.thresholds
-    score = "left out (no truth)" if facts["score"] is None else f"score {facts['score']:.4f}"
+    score = "left out (no ground truth)" if facts["score"] is None else f"score {facts['score']:.4f}"
     many = "" if facts["true"] == 1 else "s"
     lines = [
         f"{facts['key']} under {facts['protocol']}: {score}",
-        f"{facts['true']} truth mask{many}, {facts['predicted']} predicted, {facts['scored']} scored",
+        f"{facts['true']} ground truth mask{many}, {facts['predicted']} predicted, {facts['scored']} scored",
     ]
     for item in facts["predictions"]:
         at = f"  prediction {item['prediction']} ({item['area']} px"
@@ -115,18 +115,18 @@ def _words(facts: Mapping[str, Any], protocol: Protocol, level: str) -> str:
         else:
             reached = [t for t in thresholds if item["iou"] >= t]
             reach = f"counts up to threshold {max(reached):.2f}" if reached else "below every threshold"
-            lines.append(f"{at}: truth {item['truth']}, IoU {item['iou']:.4f}, {reach}")
+            lines.append(f"{at}: ground truth {item['truth']}, IoU {item['iou']:.4f}, {reach}")
     if facts["missed"]:
-        lines.append(f"  without a prediction: truth {', '.join(map(str, facts['missed']))}")
+        lines.append(f"  without a prediction: ground truth {', '.join(map(str, facts['missed']))}")
     if facts["union_iou"] is not None:
         lines.append(f"union IoU {facts['union_iou']:.4f}")
     return "\n".join(lines)
 
 
 def _unpaired(nearest: list[Any] | None, missed: Sequence[int]) -> str:
-    """Why a prediction has no truth mask."""
+    """Why a prediction has no ground truth mask."""
     if nearest is None:
-        return "overlaps no truth mask"
+        return "overlaps no ground truth mask"
     truth, iou = nearest
     left = "is left without a prediction" if truth in missed else "went to another prediction"
-    return f"no truth left for it; truth {truth}, which it overlaps most (IoU {iou:.4f}), {left}"
+    return f"no ground truth left for it; ground truth {truth}, which it overlaps most (IoU {iou:.4f}), {left}"

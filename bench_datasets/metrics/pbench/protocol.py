@@ -38,15 +38,15 @@ class Protocol:
 PROTOCOLS: dict[str, Protocol] = {
     "released": Protocol(
         "released", "1", 0.5, IOU_GRID, (0.50,), "left_out", "f1", "Falcon Perception table",
-        "Macro-F1 as the benchmark's released scorer computes it; rows without truth are left out.",
+        "Macro-F1 as the benchmark's released scorer computes it; rows without ground truth are left out.",
     ),
     "paper": Protocol(
         "paper", "1", 0.5, IOU_GRID, (0.50,), "scored", "f1", None,
-        "Macro-F1 as the paper's text describes it; a row without truth is right if nothing was predicted.",
+        "Macro-F1 as the paper's text describes it; a row without ground truth is right if nothing was predicted.",
     ),
     "card": Protocol(
         "card", "1", None, IOU_GRID, (0.50,), "scored", "union_hit", None,
-        "Accuracy: the union of the predicted masks reaches IoU .5 with the union of the truth.",
+        "Accuracy: the union of the predicted masks reaches IoU .5 with the union of the ground truth.",
     ),
 }  # fmt: skip
 """The protocols by name, the default first."""

@@ -122,7 +122,7 @@ def read_rows(batch: pa.Table | Mapping[str, Any], level: str | None, *, predict
     def column(name: str, kind: pa.DataType | None = None) -> pa.Array:
         found = _array(name, batch[name], kind) if name in names else pa.nulls(n, kind)
         if len(found) != n:
-            raise BenchError(f"pbench rows: column {name}: expected {n} values, one a row, found {len(found)}")
+            raise BenchError(f"pbench rows: column {name}: expected {n} values, one per row, found {len(found)}")
         return found
 
     ids = column("id")

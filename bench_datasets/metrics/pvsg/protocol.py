@@ -54,7 +54,8 @@ class Protocol:
 PROTOCOLS: dict[str, Protocol] = {
     "official": Protocol(
         "official", "1", "frames", "video", False, False, "PVSG arXiv v1 at 0.5",
-        "Recall over frames of the truth's spans, as the released code counts it; predicting outside costs nothing.",
+        "Recall over frames of the ground truth's spans, as the released code counts it;"
+        " predicting outside costs nothing.",
     ),
     "volume": Protocol(
         "volume", "1", "volume", "video", True, False, None,

@@ -33,7 +33,7 @@ def read(location: Location) -> Iterator[pa.RecordBatch]:
                     entry = {**entry, "video_id": file.name[:-5]}
                 yield to_batch(to_video(entry, f"{file.shown}:{line}"))
     if empty:
-        raise BenchError(f"{location.shown}: expected at least one prediction, found none; write a line a video")
+        raise BenchError(f"{location.shown}: expected at least one prediction, found none; write one line per video")
 
 
 def _entries(record: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:

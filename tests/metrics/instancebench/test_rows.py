@@ -132,8 +132,8 @@ def test_explain_agrees_with_the_scores() -> None:
     assert facts["k-0"]["score"] == pytest.approx(40 / (40 * 50) ** 0.5)
     assert facts["k-2"]["margin"] == 0.0
     assert found.facts["target"] == "a"
-    for words in ("k under default: target a among 2 candidates", "IoU 0.8000, means candidate a, right",
-                  "means candidate b, wrong", "means no candidate (unresolved), wrong"):  # fmt: skip
+    for words in ("k under default: target a among 2 candidates", "IoU 0.8000, matches candidate a, right",
+                  "matches candidate b, wrong", "matches no candidate (unresolved), wrong"):  # fmt: skip
         assert words in found.text
     assert found.picture.size == (100, 1)
 
