@@ -126,6 +126,7 @@ def test_a_prediction_whose_truth_went_to_another() -> None:
     near = iou(line((20, 40)), line((0, 30)))
     assert found.facts["predictions"][1]["nearest"] == [0, pytest.approx(near)]
     assert (
-        f"no ground truth left for it; ground truth 0, which it overlaps most (IoU {near:.4f}), went to another prediction\n"
+        f"no ground truth left for it; ground truth 0, which it overlaps most (IoU {near:.4f}), went to another"
+        " prediction\n"
         "  without a prediction: ground truth 1\n"
     ) in str(found)
