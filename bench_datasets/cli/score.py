@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-from collections.abc import Sequence
+import shutil
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 
 def score(
+    context: typer.Context,
     benchmark: choices.BenchmarkName,
     predictions: choices.Predictions,
     data: choices.Data = None,
@@ -100,6 +102,8 @@ def score(
         raise typer.BadParameter("a part needs a folder to be written to: give --out", param_hint="'--shard'")
     if folder is not None:
         _writable(Path(folder))
+        if part is None:
+            context.with_resource(_only_run(Path(folder)))
     if ray:
         beside = {
             "--split": split != "test", "--limit": limit, "--num-proc": num_proc, "--stream": stream, "--shard": part,
@@ -220,6 +224,23 @@ def _tell_of_earlier(folder: Path, result: Result) -> None:
     if differ:
         what = f"{before.benchmark}, {before.protocol.get('name')}, made {before.created}"
         remark(f"{folder}: an earlier run ({what}) of another {' and '.join(differ)} is overwritten")
+
+
+@contextlib.contextmanager
+def _only_run(folder: Path) -> Iterator[None]:
+    """Hold the folder from the start, so that a second run into it ends before it has read anything.
+
+    Raises:
+        BenchError: another process is scoring into the folder.
+    """
+    from bench_datasets.engines.locks import alone
+
+    held = folder / ".scoring"
+    with alone(held, "a scoring into this folder"):
+        try:
+            yield
+        finally:
+            shutil.rmtree(held, ignore_errors=True)
 
 
 def _writable(folder: Path) -> None:

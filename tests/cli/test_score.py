@@ -4,6 +4,8 @@ import json
 import os
 import re
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -315,3 +317,21 @@ def test_out_that_cannot_be_written(run: Callable[..., Any], mini: list[object],
         done = run("score", "pbench", *mini, "--out", closed)
         assert done.exit_code == 1
         assert "Permission denied" in done.stderr
+
+
+def test_score_folder_in_use_is_refused_before_reading(run: Callable[..., Any], tmp_path: Path) -> None:
+    fcntl = pytest.importorskip("fcntl")
+    assert fcntl
+    code = (
+        "import fcntl, sys; file = open(sys.argv[1], 'a+'); fcntl.lockf(file, fcntl.LOCK_EX);"
+        "print('held', flush=True); sys.stdin.read()"
+    )
+    (tmp_path / "run" / ".scoring").mkdir(parents=True)
+    command = [sys.executable, "-c", code, str(tmp_path / "run" / ".scoring" / "lock")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "held\n"
+        done = run("score", "pbench", "--predictions", tmp_path / "absent.jsonl", "--out", tmp_path / "run")
+        holder.communicate("")
+    assert done.exit_code == 1
+    assert "a scoring into this folder is being done already" in done.stderr
