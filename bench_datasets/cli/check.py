@@ -88,3 +88,5 @@ def _show(console: Console, report: CheckReport) -> None:
                 told = clean(worded(text))
                 line = Text.assemble((clean(key), "bold"), f": {told}") if key else Text(told, style="dim")
                 console.print(Padding(line, (0, 0, 0, 4), expand=False))
+    for hint in report.hints:
+        console.print(Text.assemble(("hint", "bold yellow"), f": {clean(hint)}"))

@@ -10,6 +10,7 @@ from datasets import Dataset
 from bench_datasets.benchmarks import PBENCH_LEVELS, get_benchmark
 from bench_datasets.faults import FAULTS, BenchError, Fault, FaultError, stops
 from bench_datasets.metrics.faulty import Faulty
+from bench_datasets.metrics.hints import causes_in
 from bench_datasets.metrics.options import COUNT_AS_WRONG, ScoreOptions
 from bench_datasets.metrics.planning import Plan, UnitScorer, make_plan
 from bench_datasets.predictions import CheckReport, read_predictions
@@ -83,6 +84,7 @@ def check(
         errors=(*kept, *new.groups({}), *truths.groups({code: _of_truth(code) for code in truths.counts})),
         warnings=(*report.warnings, *harmless),
     )
+    report = replace(report, hints=tuple(causes_in(plan)))
     if on_fault == "skip-and-report" and hasattr(metric, "row_faults"):
         scored -= len({fault.key for fault in of_predictions} - {fault.key for fault in of_truth})
     if not scored and report.errors:  # there is nothing left to score, whatever is done about faults

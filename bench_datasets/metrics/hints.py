@@ -114,17 +114,33 @@ def likely_causes(
         labels = select_labels(truth, metric)
         units = metric.pair_units(labels, predictions, options, False)
         answers = ArrowRows(predictions, [c for c in metric.ANSWER_COLUMNS if c in predictions.column_names])
-        plan = Plan(benchmark, options, labels, answers, units, {})
+        return causes_in(Plan(benchmark, options, labels, answers, units, {}))
+    except BenchError:  # `check` and `score` report what is wrong with the columns
+        return []
+
+
+def causes_in(plan: Plan) -> list[str]:
+    """Signs in a sample of a plan's rows that predictions are read in another way than they were meant.
+
+    Args:
+        plan: paired ground truth and predictions.
+
+    Returns:
+        One sentence per cause, the likeliest first; empty if none was found.
+    """
+    metric, units = plan.metric, plan.units
+    if not hasattr(metric, "likely_causes") or not len(units):
+        return []
+    try:
         answered = np.concatenate([[0], np.cumsum(units.answers >= 0)])[units.begin]
         found = np.flatnonzero(np.diff(answered) > 0)
         if not len(found):
             return ["no prediction belongs to a row of the ground truth: do the ids belong to this data?"]
         chosen = found[np.unique(np.linspace(0, len(found) - 1, ROWS).astype(int))]
-        causes: list[str] = metric.likely_causes(UnitScorer(plan).attached(list(map(int, chosen))), labels.features)
-    except BenchError:  # `check` and `score` report what is wrong with the columns
-        return []
+        table = UnitScorer(plan).attached(list(map(int, chosen)))
+        causes: list[str] = metric.likely_causes(table, plan.labels.features)
     except Exception:  # a hint must not end a scoring that is done
-        logger.debug("no hints for %s", benchmark, exc_info=True)
+        logger.debug("no hints for %s", plan.benchmark, exc_info=True)
         return []
     return causes
 

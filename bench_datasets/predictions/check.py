@@ -61,6 +61,7 @@ class CheckReport:
         errors: what stops the scoring, unless it is asked to skip and report.
         warnings: what is scored, but is probably not meant.
         on_fault: what the scoring is to do about errors: `stop`, or something that lets it go on.
+        hints: likely causes of a low score that a sample of the rows shows, one sentence each.
     """
 
     benchmark: str
@@ -69,6 +70,7 @@ class CheckReport:
     errors: tuple[FaultGroup, ...] = ()
     warnings: tuple[FaultGroup, ...] = ()
     on_fault: str = "stop"
+    hints: tuple[str, ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -89,10 +91,10 @@ class CheckReport:
             for group in groups:
                 lines.append(f"{title} {group.code}: {group.count:,} ({group.advice})")
                 lines += [f"    {key}: {text}" if key else f"    {text}" for key, text in group.lines()]
-        return "\n".join(lines)
+        return "\n".join([*lines, *(f"hint: {hint}" for hint in self.hints)])
 
     def to_json(self) -> str:
-        """The report as JSON text: benchmark, ok, rows, masks, errors, warnings."""
+        """The report as JSON text: benchmark, ok, rows, masks, errors, warnings, hints."""
         groups = {
             name: [
                 {
@@ -106,7 +108,7 @@ class CheckReport:
             for name, given in (("errors", self.errors), ("warnings", self.warnings))
         }
         head = {"benchmark": self.benchmark, "ok": self.ok, "rows": self.rows, "masks": self.masks}
-        return json.dumps(head | groups, indent=2)
+        return json.dumps(head | groups | {"hints": list(self.hints)}, indent=2)
 
     def _repr_html_(self) -> str:
         rows = []
@@ -118,6 +120,7 @@ class CheckReport:
                 rows.append("<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
         head = f"<p><b>{_text(self.benchmark)}</b>: {self.rows:,} predictions, {self.masks:,} masks: "
         head += f"{self.state}</p>" if self.ok else f"<b>{self.state}</b></p>"
+        head += "".join(f"<p>hint: {_text(hint)}</p>" for hint in self.hints)
         names = "".join(f"<th>{name}</th>" for name in ("", "code", "count", "what to do", "examples"))
         return head + (f"<table><tr>{names}</tr>{''.join(rows)}</table>" if rows else "")
 

@@ -182,3 +182,19 @@ def test_score_command_zero_prints_a_hint(tmp_path: Any) -> None:
     )
     assert done.exit_code == 0, done.output
     assert "hint: height and width look exchanged" in done.stderr
+
+
+@pytest.mark.parametrize("output", [[], ["--json"]], ids=["text", "json"])
+def test_check_command_inverted_masks_prints_a_hint(output: list[str], tmp_path: Any) -> None:
+    truth = rows("pbench")
+    inverted = truth.map(
+        lambda row: {"pred_masks": [CHANGES["inverted"][0](mask) for mask in row["masks"][:1]]},
+        features=bd.answer_features("pbench", truth.features),
+    )
+    inverted.select_columns(["key", "pred_masks"]).to_parquet(tmp_path / "inverted.parquet")
+    done = CliRunner().invoke(
+        app, ["check", "pbench", "--data", "sample", "--predictions", str(tmp_path / "inverted.parquet"), *output]
+    )
+    assert done.exit_code == 0, done.output
+    assert "the masks look inverted" in " ".join(done.stdout.split())
+    assert ("hint: the masks" in " ".join(done.stdout.split())) is (not output)
