@@ -38,7 +38,7 @@ def find_faults(rows: Rows, unsound_truth: Problems, protocol: Protocol, options
     found = Faulty(options)
     for i in np.flatnonzero(_suspects(rows, (unsound_truth, unsound_predictions))).tolist():
         truth = [
-            Fault("malformed_mask", rows.key(i), f"masks (ground truth), {text}; correct the source's row")
+            Fault("malformed_mask", rows.key(i), f"masks (ground truth), {_of_source(text)}; correct the source's row")
             for text in unsound_truth.get(i, ())
         ]
         truth = truth or _truth_sizes(rows, i)
@@ -49,6 +49,11 @@ def find_faults(rows: Rows, unsound_truth: Problems, protocol: Protocol, options
             prediction = _own_size(rows, i)
         found.add(i, truth, prediction)
     return found
+
+
+def _of_source(text: str) -> str:
+    """What is wrong with a ground truth mask; the builder stores null in place of a mask that is not valid."""
+    return text.replace("the mask is null", "the source holds no valid RLE, so the builder stored null")
 
 
 def noted_sizes(rows: Rows) -> dict[int, list[str]]:
