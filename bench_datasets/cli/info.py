@@ -61,9 +61,10 @@ def facts(benchmark: str, data: str | None = None) -> dict[str, Any]:
     from datasets import Dataset
 
     from bench_datasets.builders import open_truth, provenance
+    from bench_datasets.metrics.hashes import content_hash
     from bench_datasets.metrics.legend import meanings
     from bench_datasets.metrics.scoring import score
-    from bench_datasets.metrics.summarizing import summarize
+    from bench_datasets.metrics.summarizing import faults_by_code, summarize
     from bench_datasets.predictions.read import module_of
 
     entry = get_benchmark(benchmark)
@@ -73,7 +74,10 @@ def facts(benchmark: str, data: str | None = None) -> dict[str, Any]:
     features = module_of(benchmark).FEATURES
     nothing = Dataset(features.arrow_schema.empty_table())
     scores = score(benchmark, truth, nothing, missing="empty", on_fault="skip-and-report")
-    result = summarize(benchmark, scores, draws=0)
+    table = scores.with_format("arrow")[:]
+    # Without a single row that can be scored there is no result to cut into slices.
+    slices = () if all(scores["skipped"]) else summarize(benchmark, scores, draws=0).slices
+    hashes = dict(zip(table["key"].to_pylist(), table["row_sha256"].to_pylist(), strict=True))
     by, parts = _parts(entry, scores, source.get("rows") or {})
     return {
         "benchmark": benchmark,
@@ -101,12 +105,12 @@ def facts(benchmark: str, data: str | None = None) -> dict[str, Any]:
             "published": sum(entry.source.rows.values()),
             f"by_{by}": parts,
         },
-        "truth_masks": {part.value: _rows_of(part.metrics) for part in result.slices if part.by == "count"},
+        "truth_masks": {part.value: _rows_of(part.metrics) for part in slices if part.by == "count"},
         "faults": {
             code: {**fault, "examples": fault["examples"][:EXAMPLES], "meaning": FAULTS[code].meaning}
-            for code, fault in result.faults.items()
+            for code, fault in faults_by_code(table, {}).items()
         },
-        "content_sha256": result.dataset["content_sha256"],
+        "content_sha256": content_hash(hashes.values()),
     }
 
 

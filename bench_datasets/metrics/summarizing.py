@@ -89,7 +89,7 @@ def summarize(
     origin = dict(provenance or provenance_of(scores) or {})
     skipped = table["skipped"].to_numpy()
     scored = table.filter(pa.array(~skipped))
-    faults = _faults(table, origin.get("faults", {}))
+    faults = faults_by_code(table, origin.get("faults", {}))
     if not len(scored):
         found = ", ".join(f"{code}: {entry['count']:,}" for code, entry in faults.items())
         raise BenchError(
@@ -236,7 +236,7 @@ def _counted_as_wrong(scored: pa.Table, on_fault: str | None) -> bool:
     return any(code not in FAULTS or FAULTS[code].default == "stop" for code in codes)
 
 
-def _faults(table: pa.Table, others: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+def faults_by_code(table: pa.Table, others: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """Faults of the rows, then those that belong to no row; codes in order, a few keys each.
 
     A row of ground truth counts once per code, even if it was scored in several runs and conditions.
