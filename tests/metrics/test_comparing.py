@@ -179,7 +179,7 @@ def test_what_is_said() -> None:
         f"Macro-F1 average: new is {100 * (item.b - item.a):.2f} points higher than old (95 % CI {low} to {high};"
         " paired permutation test p < 0.001). Significant at 0.05.",
         "new is significantly better at level_1 (Holm-corrected p < 0.05).",
-        "No significant difference at the other 5 parts.",
+        "No significant difference in the other 5 parts.",
     ]
     assert text == " ".join(found.statements["old", "new"])
     assert all(line in str(found) for line in found.statements["old", "new"])
