@@ -83,8 +83,8 @@ def _parts(parts: Sequence[Difference], names: dict[str, str], family: str, unit
     rest = len(defined) - len(few) - sum(map(len, better.values()))
     if rest:
         others = "the other" if better or few else "any of the"
-        parts = "the other part" if rest == 1 and (better or few) else f"{others} {rest} part{'' if rest == 1 else 's'}"
-        said.append(f"No significant difference in {parts}.")
+        where = "the other part" if rest == 1 and (better or few) else f"{others} {rest} part{'' if rest == 1 else 's'}"
+        said.append(f"No significant difference in {where}.")
     return said
 
 
