@@ -16,6 +16,7 @@ from typing import Any
 
 import evaluate
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -509,6 +510,99 @@ def test_command_line_shards_and_check_give_the_expected_verdict(
         merged = run("merge", parts, "--draws", 0, "--out", parts / "all")
         assert merged.exit_code == 0, merged.output
         assert (parts / "all" / "scores.parquet").read_bytes() == (out / "scores.parquet").read_bytes()
+
+
+NO_LISTS = {"dictionary of masks": {"a": A}, "one mask": A, "text": "abc"}
+
+
+@pytest.mark.parametrize("masks", NO_LISTS.values(), ids=NO_LISTS)
+def test_masks_that_are_no_list_are_malformed_masks_everywhere(masks: Any, tmp_path: Path) -> None:
+    """The scores of such a row are not read, so that the fault is not that their number differs."""
+    given = pbench_input()
+    predicted(1, masks=masks)(given)
+    truth = [dict(row) for row in pbench_truth(given)]
+    beside = [
+        {**row, "pred_masks": found["masks"], "pred_scores": found["scores"]}
+        for row, found in zip(truth, given.predictions.values(), strict=True)
+    ]
+    columns = {name: [row[name] for row in beside] for name in beside[0]}
+    calls: list[Callable[[], Any]] = [
+        lambda: bd.score("pbench", truth, pbench_lines(given)),
+        lambda: bd.score("pbench", truth, str(_file("pbench", given, tmp_path))),
+        lambda: bd.map_score(beside, "pbench"),
+        lambda: bd.scorer("pbench")(columns),
+        lambda: evaluate.load(bd.metric_path("pbench")).compute(**pbench_evaluate(given)),
+    ]
+    for call in calls:
+        with pytest.raises(bd.FaultError) as stopped:
+            call()
+        assert (stopped.value.code, stopped.value.key[-1]) == ("malformed_mask", "1")
+
+
+@pytest.mark.parametrize("entry", ENTRY_POINTS)
+def test_faulty_masks_and_faulty_scores_stop_at_the_masks_and_count_both(entry: str, tmp_path: Path) -> None:
+    given = pbench_input()
+    predicted(1, masks=[A, BROKEN], scores=[0.5])(given)
+    with pytest.raises(bd.FaultError) as stopped:
+        ENTRY_POINTS[entry]("pbench", given, "stop", None, tmp_path)
+    assert (stopped.value.code, stopped.value.key) == ("malformed_mask", "level_0/1")
+    scores = ENTRY_POINTS[entry]("pbench", given, "count-as-wrong", None, tmp_path)
+    faults = bd.summarize("pbench", scores, draws=0).faults
+    assert {code: found["count"] for code, found in faults.items()} == {"bad_score": 1, "malformed_mask": 1}
+
+
+def test_row_without_masks_but_with_scores_is_missing_beside_the_truth() -> None:
+    given = pbench_input()
+    predicted(1, masks=None)(given)
+    for missing, outcome in (("error", None), ("empty", 0.5)):
+        if outcome is None:
+            with pytest.raises(bd.FaultError) as stopped:
+                bd.map_score(pbench_joined(given), "pbench", missing=missing)
+            assert (stopped.value.code, stopped.value.key) == ("missing_prediction", "level_0/1")
+        else:
+            result = bd.summarize("pbench", bd.map_score(pbench_joined(given), "pbench", missing=missing), draws=0)
+            assert headline("pbench", result.metrics, None) == outcome
+
+
+def test_candidate_id_that_is_no_name_is_the_same_fault_in_rows_and_lines() -> None:
+    given = instancebench_input()
+    for row in given.predictions.values():
+        row["candidate_id"] = "a"
+    answered("t-1", candidate_id=1.5)(given)
+    truth = instancebench_truth(given)
+    beside = [
+        {
+            **row,
+            "pred_masks": [given.predictions[item["expression_id"]]["mask"] for item in row["expressions"]],
+            "pred_candidate_ids": [
+                given.predictions[item["expression_id"]]["candidate_id"] for item in row["expressions"]
+            ],
+        }
+        for row in truth
+    ]
+    calls: list[Callable[[str], Any]] = [
+        lambda on_fault: bd.score("instancebench", truth, instancebench_lines(given), on_fault=on_fault),
+        lambda on_fault: bd.map_score(beside, "instancebench", on_fault=on_fault),
+    ]
+    for call in calls:
+        with pytest.raises(bd.FaultError, match="expected a candidate's instance_id") as stopped:
+            call("stop")
+        assert (stopped.value.code, stopped.value.key) == ("malformed_mask", "t")
+        result = bd.summarize("instancebench", call("count-as-wrong"), draws=0)
+        assert result.metrics["miou"].value == pytest.approx(0.75)  # one of four masks counts as wrong
+
+
+def test_data_frame_with_gaps_in_the_image_size_reads_polygons_as_a_list_does() -> None:
+    """pandas makes floats of integers where other rows have none."""
+    given = pbench_input()
+    square = [[0, 0, 5, 0, 5, 1, 0, 1]]
+    predicted(1, masks=[square, B], height=1, width=20)(given)
+    truth = pbench_truth(given)
+    results = [
+        bd.summarize("pbench", bd.score("pbench", truth, made(pbench_lines(given))), draws=0)
+        for made in (list, pd.DataFrame)
+    ]
+    assert [headline("pbench", found.metrics, None) for found in results] == [1.0, 1.0]
 
 
 @pytest.mark.parametrize("on_fault", ["skip-and-report", "count-as-wrong"])

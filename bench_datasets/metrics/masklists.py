@@ -16,6 +16,10 @@ CHUNK_BYTES = 1 << 22
 """Bytes of counts that are decoded at a time."""
 
 
+_NO_LIST = "expected a list of masks"
+"""Begin of the text about a row whose masks are no list."""
+
+
 class MaskLists(NamedTuple):
     """The masks of n rows.
 
@@ -65,6 +69,10 @@ class MaskLists(NamedTuple):
     def row_of(self) -> NDArray[np.int64]:
         """`(masks,) int64`, the row of each mask."""
         return np.repeat(np.arange(len(self.present)), np.diff(self.groups))
+
+    def is_list(self, row: int) -> bool:
+        """Whether a row has a list of masks: neither null nor something else."""
+        return bool(self.present[row]) and not self.wrong.get(int(self.groups[row]), "").startswith(_NO_LIST)
 
     def problems(self) -> dict[int, list[str]]:
         """What is wrong, by row; each text names the mask's position in its row."""
@@ -127,7 +135,7 @@ def _from_python(rows: Sequence[Any]) -> MaskLists:
         items = row
         if row is not None and (isinstance(row, (str, bytes, dict)) or not hasattr(row, "__len__")):
             items = [None]
-            wrong[len(flat)] = f"expected a list of masks, found {type(row).__name__}"
+            wrong[len(flat)] = f"{_NO_LIST}, found {type(row).__name__}"
         items = [] if items is None else list(items)
         sizes.append(len(items))
         present.append(row is not None)

@@ -234,5 +234,5 @@ def image_size(record: Mapping[str, Any]) -> tuple[int | None, int | None]:
     """Height and width that a record states as `size` or `height` and `width`, for its polygons; else None."""
     size = as_list(record.get("size"))
     pair = size if size is not None and len(size) == 2 else [record.get("height"), record.get("width")]
-    height, width = (side if isinstance(side, int) and not isinstance(side, bool) else None for side in pair)
+    height, width = (None if isinstance(side, str) else read_id(side) for side in pair)
     return height, width

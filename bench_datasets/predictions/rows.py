@@ -141,11 +141,13 @@ def _note(rows: list[Row], wrong: dict[int, str], noted: dict[int, str]) -> None
     first = 0
     for row in rows:
         places = range(len(row.masks))
-        broken = sorted(row.broken.items())
-        row.faults += mask_faults(broken, row.broken_code)
+        found = mask_faults(sorted(row.broken.items()), row.broken_code)
         own = [i for i in places if i not in row.broken]
-        row.faults += mask_faults((i, wrong[first + i]) for i in own if first + i in wrong)
-        row.faults += mask_faults(((i, noted[first + i]) for i in own if first + i in noted), "polygon_part_dropped")
+        found += mask_faults((i, wrong[first + i]) for i in own if first + i in wrong)
+        found += mask_faults(((i, noted[first + i]) for i in own if first + i in noted), "polygon_part_dropped")
+        names = [fault for fault in row.faults if fault[0] == "unknown_row"]
+        # Faults of the masks come before those of the numbers that go with them, as in tables.
+        row.faults[:] = [*names, *found, *(fault for fault in row.faults if fault[0] != "unknown_row")]
         first += len(row.masks)
 
 

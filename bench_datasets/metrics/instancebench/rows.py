@@ -20,9 +20,10 @@ from bench_datasets.builders.instancebench_vocabulary import (
     TRACKS,
     track_of,
 )
-from bench_datasets.faults import BenchError, stops
+from bench_datasets.faults import BenchError, shorten, stops
 from bench_datasets.masks import MASK_FEATURE, MASK_TYPE, MaskColumn, joined, list_offsets, list_values, parse_masks
 from bench_datasets.metrics.masklists import MaskLists, read_mask_lists
+from bench_datasets.predictions.fields import read_word
 
 LABEL_COLUMNS = (
     "key", "image_id", "source", "category", "height", "width", "target", "candidates", "expressions", "faults",
@@ -184,6 +185,8 @@ def read_rows(batch: pa.Table | Mapping[str, Any]) -> Rows:
     faulty = np.repeat(whole, per_row)
     if "pred_faulty" in names:
         faulty |= np.array(_aligned(values("pred_faulty"), "pred_faulty", per_row, reading), np.bool_)
+    if candidates_named is not None:
+        faulty |= _bad_names(candidates_named, per_row, reading)
     boxes, bad_boxes = _boxes(box_lists, per_row, reading)
     faulty |= bad_boxes
     texts = {name: values(name) for name in ("image_id", "source", "category")}
@@ -281,6 +284,18 @@ def _boxes(
         text = f"pred_boxes, box {at}: expected four finite numbers [x, y, width, height] in pixels, no negative side"
         reading[row[k]].append(("bad_box", f"{text}, found {str(box)[:60]}"))
     return result, bad
+
+
+def _bad_names(named: list[Any], per_row: NDArray[np.int64], reading: Reading) -> NDArray[np.bool_]:
+    """Which names of candidates are none, neither text nor an integer; each is a fault of its row."""
+    bad = np.array([name is not None and read_word(name) is None for name in named], np.bool_)
+    row = np.repeat(np.arange(len(per_row)), per_row)
+    for k in np.flatnonzero(bad).tolist():
+        at = k - int(per_row[: row[k]].sum())
+        expected = "expected a candidate's instance_id (text, or an integer)"
+        text = f"pred_candidate_ids, item {at}: {expected}, found {shorten(named[k])}"
+        reading[row[k]].append(("malformed_mask", text))
+    return bad
 
 
 def _is_number(value: Any) -> bool:

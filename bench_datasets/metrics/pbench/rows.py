@@ -142,7 +142,7 @@ def read_rows(batch: pa.Table | Mapping[str, Any], level: str | None, *, predict
         read_mask_lists(batch["masks"]),
         predicted,
         centers,
-        _with_number_faults(reading, numbers, np.diff(predicted.groups)),
+        _with_number_faults(reading, numbers, predicted),
     )
 
 
@@ -237,17 +237,19 @@ def _level(value: object, given: str | None) -> str:
     raise BenchError(f"level: expected one of {', '.join(PBENCH_LEVELS)}, got {value!r}")
 
 
-def _with_number_faults(reading: pa.Array, columns: Mapping[str, Any], counts: NDArray[np.int64]) -> pa.Array:
+def _with_number_faults(reading: pa.Array, columns: Mapping[str, Any], predicted: MaskLists) -> pa.Array:
     """The faults of reading, with those of scores, centres and sizes that do not go with the masks.
 
-    A row that has a fault of reading already is left as it is: what was wrong is null there.
+    As in files of predictions, the faults of a row's masks come first, and numbers without a list of masks are not
+    read. A row that has a fault of reading already is left as it is: what was wrong is null there.
 
     Args:
         reading: of `FAULTS_TYPE`.
         columns: the columns of `NUMBERS` that there are.
-        counts: `(n,) int64`, masks of each row.
+        predicted: the masks of the n rows.
     """
     found: dict[int, Found] = {}
+    counts = np.diff(predicted.groups)
     for name, column in columns.items():
         if not _aligned_numbers(column, counts):
             values = column.to_pylist() if isinstance(column, (pa.Array, pa.ChunkedArray)) else list(column)
@@ -255,8 +257,13 @@ def _with_number_faults(reading: pa.Array, columns: Mapping[str, Any], counts: N
                 own = NUMBERS[name](value, int(counts[i]))
                 if own:
                     found[i] = [*found.get(i, ()), *own]
+    for i in [i for i in found if not predicted.is_list(i)]:
+        del found[i]
     if not found:
         return reading
+    unsound = predicted.problems()
+    for i, own in found.items():
+        own[:0] = [("malformed_mask", text) for text in unsound.get(i, ())]
     old = reading.to_pylist()
     new = [row or [{"code": code, "text": text} for code, text in found.get(i, ())] for i, row in enumerate(old)]
     return pa.array(new, FAULTS_TYPE)

@@ -9,7 +9,7 @@ from typing import Any
 from datasets import Features, List, Value
 
 from bench_datasets.builders.pvsg_vocabulary import CATEGORIES, PREDICATES
-from bench_datasets.faults import BenchError, FaultError, shorten
+from bench_datasets.faults import BenchError, FaultError, shorten, stops
 from bench_datasets.masks import MASK_FEATURE
 from bench_datasets.metrics.options import ScoreOptions
 from bench_datasets.metrics.pvsg.columns import features
@@ -18,6 +18,7 @@ from bench_datasets.metrics.pvsg.score import score_table
 from bench_datasets.metrics.rowmetric import RowMetric, check_aligned, is_list
 from bench_datasets.metrics.summarizing import summarize
 from bench_datasets.metrics.tubes import TubeLists, read_tube_lists
+from bench_datasets.predictions.pvsg import read_prediction
 from bench_datasets.results import Result
 
 _INPUTS = """
@@ -109,34 +110,19 @@ def _called(row: Any, position: int, name: Any) -> str:
 
 
 def _prediction(item: Any, who: str, strict: bool) -> dict[str, Any]:
-    """A prediction as it is kept; of a faulty one that is to be kept, its fault alone."""
-    try:
-        return {**_sound_prediction(item, who), "faults": []}
-    except FaultError as error:
-        if strict:
-            raise
-        fault = {"code": error.code, "text": error.text}
-        return {"answered": True, "tubes": [], "triplets": [], "faults": [fault]}
-
-
-def _sound_prediction(item: Any, who: str) -> dict[str, Any]:
+    """A prediction as it is kept, read as a line of a file is; of a faulty one its faults too."""
     if item is None:
-        return {"answered": False, "tubes": [], "triplets": []}
-    if not isinstance(item, Mapping) or not {"tubes", "triplets"} <= set(item):
+        return {"answered": False, "tubes": [], "triplets": [], "faults": []}
+    if not isinstance(item, Mapping):
         raise BenchError(f"{who}: predictions: expected {{'tubes': [...], 'triplets': [...]}}, found {_show(item)}")
-    lists = _tubes(item["tubes"], who, "predictions", ("tube_id", "category"))
-    shapes = _shapes(lists)
-    for tube, name, category in zip(shapes, *lists.fields.values(), strict=True):
-        tube |= {"tube_id": str(name), "category": _text(category, CATEGORIES)}
-    triplets = [_relation(row, who, "predictions, triplets") for row in _rows(item["triplets"], who, "triplets")]
-    for triplet, row in zip(triplets, item["triplets"], strict=True):
-        score = row.get("score")
-        if isinstance(score, bool) or not isinstance(score, (int, float)):
-            raise FaultError(
-                "bad_score", who, f"predictions, triplets: expected a number as score, found {score!r:.40}"
-            )
-        triplet["score"] = float(score)
-    return {"answered": True, "tubes": shapes, "triplets": triplets}
+    found = read_prediction({**item, "key": who, "video_id": None}, who)
+    for fault in found["pred_faults"]:
+        if strict and stops(fault["code"]):
+            raise FaultError(fault["code"], who, f"predictions, {fault['text']}")
+    return {
+        "answered": True, "tubes": found["pred_tubes"], "triplets": found["pred_triplets"],
+        "faults": found["pred_faults"],
+    }  # fmt: skip
 
 
 def _reference(row: Any, who: str, strict: bool) -> dict[str, Any]:
@@ -157,16 +143,16 @@ def _reference(row: Any, who: str, strict: bool) -> dict[str, Any]:
         "key": who,
         **{name: row.get(name) for name in ("source", "height", "width", "num_frames", "frames_present")},
         "objects": objects,
-        "tubes": _shapes(_tubes(row["tubes"], who, "references", (), strict)),
+        "tubes": _shapes(_tubes(row["tubes"], who, strict)),
         "relations": [_relation(item, who, "references, relations") for item in row["relations"]],
         "faults": list(row.get("faults") or []),
     }
 
 
-def _tubes(tubes: Any, who: str, column: str, fields: Sequence[str], strict: bool = True) -> TubeLists:
-    lists = read_tube_lists([_rows(tubes, who, f"{column}, tubes")], fields)
+def _tubes(tubes: Any, who: str, strict: bool) -> TubeLists:
+    lists = read_tube_lists([_rows(tubes, who, "references, tubes")])
     for text in lists.problems().get(0, ()) if strict else ():
-        raise FaultError("malformed_mask", who, f"{column}, {text}")
+        raise FaultError("malformed_mask", who, f"references, {text}")
     return lists
 
 
@@ -188,8 +174,7 @@ def _relation(item: Any, who: str, what: str) -> dict[str, Any]:
     spans = []
     for span in _rows([] if item["spans"] is None else item["spans"], who, f"{what}, spans"):
         if not is_list(span) or len(span) != 2 or not all(_is_whole(value) for value in span):
-            text = f"{what}, spans: expected [first, last] in whole frames, found {shorten(span)}"
-            raise FaultError("bad_span", who, text) if "predictions" in what else BenchError(f"{who}: {text}")
+            raise BenchError(f"{who}: {what}, spans: expected [first, last] in whole frames, found {shorten(span)}")
         spans.append([int(value) for value in span])
     return {
         "subject_id": str(item["subject_id"]),

@@ -15,6 +15,7 @@ from bench_datasets.builders.pvsg_vocabulary import CATEGORIES, PREDICATES, THIN
 from bench_datasets.faults import BenchError
 from bench_datasets.metrics.pvsg.spans import Spans
 from bench_datasets.metrics.tubes import MAX_FRAME, TubeLists, Tubes, read_tube_lists
+from bench_datasets.predictions.pvsg import read_beside
 from bench_datasets.predictions.pvsg.noted import missing_frames, odd_spans, odd_triplets
 
 LABEL_COLUMNS = (
@@ -146,13 +147,11 @@ def read_rows(batch: pa.Table | Mapping[str, Any]) -> Iterator[Row]:
             " can't be scored (is it another benchmark's file?)"
         )
     n = len(batch["key"])
+    found = read_beside(batch)
     lists = {"tubes": read_tube_lists(batch["tubes"])}
-    lists["pred_tubes"] = read_tube_lists(batch["pred_tubes"], ("tube_id", "category"))
-    columns = {
-        name: _values(batch[name]) if name in names else [None] * n
-        for name in (*LABEL_COLUMNS, "pred_triplets", "pred_faults")
-        if name != "tubes"
-    }
+    lists["pred_tubes"] = read_tube_lists(found["pred_tubes"], ("tube_id", "category"))
+    columns = {name: _values(batch[name]) if name in names else [None] * n for name in LABEL_COLUMNS if name != "tubes"}
+    columns |= {name: _values(found[name]) for name in ("pred_triplets", "pred_faults")}
     for i in range(n):
         values = {name: column[i] for name, column in columns.items()}
         reading = [(str(fault["code"]), str(fault["text"])) for fault in values.pop("pred_faults") or []]

@@ -9,7 +9,7 @@ import pyarrow as pa
 from bench_datasets.predictions.location import Location
 from bench_datasets.predictions.pvsg import jsonl, maps, research
 from bench_datasets.predictions.pvsg.check import check
-from bench_datasets.predictions.pvsg.columns import Columns
+from bench_datasets.predictions.pvsg.columns import Columns, read_beside, read_prediction
 from bench_datasets.predictions.pvsg.noted import noted_faults
 from bench_datasets.predictions.pvsg.pairing import pair_videos
 from bench_datasets.predictions.pvsg.rows import FEATURES
@@ -30,4 +30,6 @@ READERS: dict[str, Callable[[Location], Iterator[pa.RecordBatch]]] = {
 
 read_dataset = _TABLES.read_dataset
 
-__all__ = ["FEATURES", "READERS", "check", "noted_faults", "pair_videos", "read_dataset"]
+__all__ = [
+    "FEATURES", "READERS", "check", "noted_faults", "pair_videos", "read_beside", "read_dataset", "read_prediction",
+]  # fmt: skip

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import pairwise
+from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from bench_datasets.faults import BenchError
 from bench_datasets.masks import joined, list_offsets, list_values
@@ -19,6 +21,12 @@ _KNOWN = (
     *("video_id", "key", "pred_tubes", "tubes", "pred_triplets", "triplets", "pred_faults", "size", "height", "width"),
     *("objects", "relations", "candidates", "expressions", "expression_id", "masks", "pred_masks", "instances"),
 )
+
+ANSWERS = ("pred_tubes", "pred_triplets")
+"""Columns beside the ground truth without which a video has no prediction."""
+
+_BESIDE = ("key", "height", "width")
+"""Columns of the ground truth that reading a prediction needs."""
 
 
 class Columns:
@@ -79,6 +87,67 @@ class Columns:
             faults = [[fault for fault in video.faults if fault[0] != "unknown_row"]]
         keep_earlier(earlier, faults)
         return pa.RecordBatch.from_arrays([*batch.columns[:-1], faults_array(faults)], schema=SCHEMA)
+
+
+def read_beside(batch: pa.Table | Mapping[str, Any]) -> pa.Table:
+    """Predictions that stand beside the ground truth, read as a file of predictions is.
+
+    Args:
+        batch: an Arrow table or columns by name, with `key`, `pred_tubes` and `pred_triplets`; `height` and `width`,
+            which polygons need, and `pred_faults` may be absent.
+
+    Returns:
+        Columns `pred_tubes`, `pred_triplets` and `pred_faults` of `rows.SCHEMA`, one row per video; the first two are
+        null where a video has no prediction.
+    """
+    names = [*ANSWERS, "pred_faults"]
+    if isinstance(batch, pa.Table):
+        wanted = SCHEMA.empty_table().select(names).schema
+        if set(names) <= set(batch.column_names) and batch.schema.field("pred_faults").type == wanted.field(2).type:
+            known = batch.select(names)
+            if known.schema.types == wanted.types:
+                return known  # it has been read already
+        table = batch.select([name for name in (*_BESIDE, *names) if name in batch.column_names])
+        convert = Columns(table.schema, "rows", "").convert
+        parts = [convert(table.slice(i, 1)) for i in range(len(table))]
+        there = [any(table[name][i].is_valid for name in ANSWERS) for i in range(len(table))]
+    else:
+        given = {name: _plain(batch[name]) for name in (*_BESIDE, *names) if name in batch}
+        rows = [{name: values[i] for name, values in given.items()} for i in range(len(given["key"]))]
+        parts = [_batch_of(row, i) for i, row in enumerate(rows)]
+        there = [any(row[name] is not None for name in ANSWERS) for row in rows]
+    table = pa.Table.from_batches(parts, SCHEMA).select(names)
+    present = pa.array(there, pa.bool_())
+    columns = [pc.if_else(present, joined(table[name]), pa.scalar(None, table[name].type)) for name in ANSWERS]
+    return pa.table([*columns, joined(table["pred_faults"])], names=names)
+
+
+def read_prediction(record: Mapping[str, Any], place: str) -> dict[str, Any]:
+    """One prediction of Python values as a row of `rows.SCHEMA`, read as a line of a file is.
+
+    Args:
+        record: its fields, with the video's id as `key`.
+        place: how messages call it.
+
+    Example:
+        >>> read_prediction({"key": "v", "tubes": [], "triplets": []}, "v")["pred_faults"]
+        []
+    """
+    found: dict[str, Any] = to_batch(to_video(record, place)).to_pylist()[0]
+    return found
+
+
+def _plain(column: Any) -> Any:
+    return column.to_pylist() if isinstance(column, (pa.Array, pa.ChunkedArray)) else column
+
+
+def _batch_of(row: Mapping[str, Any], place: int) -> pa.RecordBatch:
+    """One row of Python values, with the faults that it has already, as a batch of `rows.SCHEMA`."""
+    video = to_video(row, f"row {place}")
+    batch = to_batch(video)
+    faults = [video.faults]
+    keep_earlier(pa.array([row.get("pred_faults")], SCHEMA.field("pred_faults").type), faults)
+    return pa.RecordBatch.from_arrays([*batch.columns[:-1], faults_array(faults)], schema=SCHEMA)
 
 
 def _add_tubes(video: Video, column: pa.Array) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from bench_datasets.builders.pvsg_vocabulary import CATEGORIES, PREDICATES
 from bench_datasets.predictions.belonging import refuse_other_benchmark
 from bench_datasets.predictions.fields import (
     ABSENT,
@@ -109,9 +110,21 @@ def name_tube(video: Video, names: set[str], value: object, place: str) -> str |
     return name
 
 
-def read_category(value: object) -> str | None:
-    """A category's name; null where there is none, a number's digits where it is a number."""
-    return value if isinstance(value, str) and is_text(value) else read_word(value)
+def read_category(value: object, names: Sequence[str] = CATEGORIES) -> str | None:
+    """A category's name, or that of its class label; null where there is none, and any other number's digits.
+
+    Args:
+        value: as it was given.
+        names: the names by class label.
+
+    Example:
+        >>> read_category("adult"), read_category(0), read_category(1000), read_category(None)
+        ('adult', 'adult', '1000', None)
+    """
+    if isinstance(value, str) and is_text(value):
+        return value
+    label = None if isinstance(value, str) else read_id(value)
+    return names[label] if label is not None and 0 <= label < len(names) else read_word(value)
 
 
 def read_triplets(value: object, faults: Found) -> list[dict[str, Any]]:
@@ -136,7 +149,7 @@ def read_triplets(value: object, faults: Found) -> list[dict[str, Any]]:
             {
                 "subject_id": read_word(item.get("subject_id")),
                 "object_id": read_word(item.get("object_id")),
-                "predicate": read_category(item.get("predicate")),
+                "predicate": read_category(item.get("predicate"), PREDICATES),
                 "score": score,
                 "spans": _spans(item, i, faults),
             }

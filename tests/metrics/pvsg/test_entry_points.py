@@ -8,10 +8,12 @@ from typing import Any
 
 import evaluate
 import numpy as np
+import pyarrow as pa
 import pytest
 from datasets import Dataset
 
 import bench_datasets as bd
+from bench_datasets.builders.pvsg_vocabulary import CATEGORIES, PREDICATES
 from bench_datasets.faults import FaultError
 
 from .dense_pvsg import Video
@@ -146,6 +148,62 @@ def test_self_triplet_is_expected_where_the_truth_relates_an_object_to_itself() 
         assert found["faults"] == []
     predictions = Dataset.from_list([{"key": "clip", **given}])
     assert "self_triplet" not in {group.code for group in bd.check("pvsg", predictions, truth).warnings}
+
+
+# Values of kinds that JSON, arrays and other programs give: fault code, what changes, and the number of a sound one.
+KINDS: dict[str, tuple[str, dict[str, Any], float]] = {
+    "score of NumPy": ("", {"triplet": {"score": np.float32(0.5)}}, 1),
+    "score that is text": ("bad_score", {"triplet": {"score": "0.9"}}, 0),
+    "tube id that is a float": ("", {"tube": {"tube_id": 0.0}}, 1),
+    "tube id of null": ("malformed_mask", {"tube": {"tube_id": None}}, 0),
+    "tube id that is a truth value": ("malformed_mask", {"tube": {"tube_id": False}}, 0),
+    "subject that is a float": ("", {"triplet": {"subject_id": 0.0}}, 1),
+    "category by class label": ("", {"tube": {"category": CATEGORIES.index("adult")}}, 1),
+    "predicate by class label": ("", {"triplet": {"predicate": np.int64(PREDICATES.index("on"))}}, 1),
+    "frames that are floats": ("", {"tube": {"frames": [0.0, 1.0, 2.0, 3.0]}}, 1),
+    "frames of NumPy": ("", {"tube": {"frames": np.arange(4)}}, 1),
+    "frames of null": ("malformed_mask", {"tube": {"frames": None}}, 0),
+    "masks of null": ("malformed_mask", {"tube": {"masks": None}}, 0),
+    "masks of NumPy": ("", {"tube": {"masks": [np.arange(12).reshape(2, 6) % 6 < 2] * 4}}, 1),
+    "spans of NumPy": ("", {"triplet": {"spans": np.array([[0, 3]])}}, 1),
+    "span with half a frame": ("bad_span", {"triplet": {"spans": [[0.5, 3]]}}, 0),
+    "spans that are no list": ("bad_span", {"triplet": {"spans": {"a": 1}}}, 0),
+}
+
+
+def by_evaluate(truth: Dataset, given: dict[str, Any], on_fault: str) -> float:
+    found = evaluate.load(bd.metric_path("pvsg")).compute(predictions=[given], references=[truth[0]], on_fault=on_fault)
+    return float(found[KEY])
+
+
+def value_of(scores: Any) -> float:
+    table = scores if isinstance(scores, Dataset) else Dataset(pa.table(scores, bd.score_features("pvsg").arrow_schema))
+    return float(bd.summarize("pvsg", table, draws=0).metrics[KEY].value or 0)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_kinds_of_values_are_judged_alike_everywhere(truth: Dataset, name: str) -> None:
+    """Rows beside the truth and `evaluate` read a prediction as a line of a file is read."""
+    code, change, value = KINDS[name]
+    line = answer(**change)
+    row = {**truth[0], "pred_tubes": line["tubes"], "pred_triplets": line["triplets"]}
+    ways: dict[str, Callable[[str], float]] = {
+        "score": lambda on_fault: value_of(bd.score("pvsg", truth, [{"key": "clip", **line}], on_fault=on_fault)),
+        "map_score": lambda on_fault: value_of(bd.map_score([row], "pvsg", on_fault=on_fault)),
+        "scorer": lambda on_fault: value_of(
+            bd.scorer("pvsg", on_fault=on_fault)({name: [item] for name, item in row.items()})
+        ),
+        "evaluate": lambda on_fault: by_evaluate(truth, line, on_fault),
+    }
+    for way, call in ways.items():
+        if code:
+            with pytest.raises(FaultError, match="clip") as error:
+                call("stop")
+            assert (error.value.code, error.value.key) == (code, "clip"), way
+        else:
+            assert call("stop") == value, way
+        assert call("count-as-wrong") == value, way
+    assert [group.code for group in bd.check("pvsg", [{"key": "clip", **line}], truth).errors] == [code] * bool(code)
 
 
 @pytest.mark.parametrize("name", [*FAULTY, *NOTED])
