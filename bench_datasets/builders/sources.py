@@ -100,11 +100,10 @@ def check_token(token: _Token) -> _Token:
         BenchError: it has.
 
     Example:
-        >>> check_token("hf_caf\u00e9")
+        >>> check_token("hf_caf\u00e9")  # doctest: +ELLIPSIS
         Traceback (most recent call last):
         ...
-        bench_datasets.faults.BenchError: token: expected letters, digits and _ alone, found character 7 to be another
-        one; copy the token again and set it as HF_TOKEN or with `hf auth login`
+        bench_datasets.faults.BenchError: token: expected letters, digits and _ alone, found character 7 to be ...
     """
     from huggingface_hub import get_token
 

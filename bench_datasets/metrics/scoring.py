@@ -148,6 +148,7 @@ def map_score(
         BenchError: a choice is wrong, or the rows lack a column.
 
     Example:
+        >>> import numpy as np
         >>> row = {"id": 7, "level": "level_0", "masks": [np.ones((2, 3), bool)], "pred_masks": [np.ones((2, 3), bool)]}
         >>> map_score([row], "pbench")["key"][0]
         'level_0/7'
@@ -265,6 +266,7 @@ def score(
 
     Example:
         >>> scores = score("pbench", "sample", "predictions.jsonl")                          # doctest: +SKIP
+        >>> import numpy as np
         >>> truth = [{"id": 7, "level": "level_0", "masks": [np.ones((2, 3), bool)]}]
         >>> score("pbench", truth, [{"id": 7, "masks": [np.ones((2, 3), bool)]}])["key"][0]
         'level_0/7'
