@@ -321,7 +321,8 @@ def caption(result: Result) -> str:
     """Benchmark and protocol, in a line."""
     text = f"{result.benchmark}, protocol {result.protocol['name']} (version {result.protocol['version']})"
     oracle = result.settings.get("oracle")
-    return f"{text}, oracle {oracle}: they are those of the ground truth, so this is no model's result" if oracle else text
+    more = f", oracle {oracle}: they are those of the ground truth, so this is no model's result"
+    return text + more if oracle else text
 
 
 NOTE = "fractions in percent; - is undefined; [low, high] is the 95 % bootstrap interval"
