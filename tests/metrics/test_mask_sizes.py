@@ -104,10 +104,11 @@ def test_instancebench_size_mismatch_says_when_sides_are_exchanged(mask: dict[st
     with pytest.raises(FaultError, match=told) as caught:
         bd.map_score(Dataset.from_list([tces(mask)]), "instancebench")
     assert caught.value.code == "size_mismatch"
-    answers = Dataset.from_list([{"expression_id": "a-minimal", "mask": mask}])
+    ids = [expression["expression_id"] for expression in tces(mask)["expressions"]]
+    answers = Dataset.from_list([{"expression_id": name, "mask": mask} for name in ids])
     report = bd.check("instancebench", answers, Dataset.from_list([tces(mask)]).remove_columns("pred_masks"))
     texts = [fault.text for group in report.errors if group.code == "size_mismatch" for fault in group.examples]
-    assert [("exchanged" in text) for text in texts] == [mask is EXCHANGED]
+    assert [("exchanged" in text) for text in texts] == [mask is EXCHANGED] * len(ids)
 
 
 @pytest.mark.parametrize(("size", "told"), [([10, 6], "are exchanged"), ([12, 5], "not resized")])
