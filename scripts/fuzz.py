@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from bench_datasets.faults import stops
 from bench_datasets.masks import MaskColumn, available_engines, encode_dense, parse_masks, using_engine
 from bench_datasets.metrics.scoring import scorer
 
@@ -107,7 +108,8 @@ def _scored(
     tables = [function(table) for function in functions.values()]
     assert all(other.equals(tables[0]) for other in tables[1:]), "the engines differ"
     assert tables[0]["skipped"].to_pylist() == expected
-    assert tables[0]["faults"].to_pylist() == [["malformed_mask"] if skipped else [] for skipped in expected]
+    found = [[code for code in codes if stops(code)] for codes in tables[0]["faults"].to_pylist()]
+    assert found == [["malformed_mask"] if skipped else [] for skipped in expected]
     return sum(expected)
 
 

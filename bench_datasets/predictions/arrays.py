@@ -88,7 +88,7 @@ def odd_masks(column: MaskColumn) -> Iterator[tuple[str, int]]:
     """Masks that cover the whole image, or whose background looks like the object.
 
     Args:
-        column: n masks, known to be sound.
+        column: n masks; those that are not valid are left out.
 
     Yields:
         `whole_image` and the place of each mask that covers every pixel; `inverted_mask` and the place of each mask
@@ -105,6 +105,15 @@ def odd_masks(column: MaskColumn) -> Iterator[tuple[str, int]]:
     if not len(first):
         return
     some = column.take(first)
+    broken = some.problems()
+    if broken:
+        valid = np.setdiff1d(np.arange(len(first)), list(broken))
+        first, some = first[valid], some.take(valid)
+    # Of runs such as 0, 0, 13 the zero-length ones are merged, so that the first run is background after all.
+    foreground = np.flatnonzero(some.runs.lengths[some.runs.offsets[:-1]] == 0)
+    first, some = first[foreground], some.take(foreground)
+    if not len(first):
+        return
     runs = some.runs
     background = np.ones(len(runs.lengths), np.bool_)
     background[runs.offsets[:-1]] = False
@@ -112,7 +121,7 @@ def odd_masks(column: MaskColumn) -> Iterator[tuple[str, int]]:
     opposite = Runs(runs.lengths[background], runs.offsets - np.arange(len(runs.offsets)))
     x, y, width, height = MaskColumn.from_runs(opposite, some.heights, some.widths).boxes().T
     inside = (x > 0) & (y > 0) & (x + width < some.widths) & (y + height < some.heights)
-    for i in np.flatnonzero((runs.lengths[runs.offsets[:-1]] == 0) & ((width == 0) | inside)).tolist():
+    for i in np.flatnonzero((width == 0) | inside).tolist():
         yield "inverted_mask" if inside[i] and width[i] else "whole_image", int(first[i])
 
 

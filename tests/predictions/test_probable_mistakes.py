@@ -7,13 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from datasets import Dataset
 from PIL import Image
 
 import bench_datasets as bd
 from bench_datasets.faults import FAULTS, FaultError
-from bench_datasets.masks import encode_dense
+from bench_datasets.masks import MASK_TYPE, MaskColumn, encode_dense
+from bench_datasets.predictions.arrays import odd_masks
 
 from ..metrics.dense_pbench import Row
 from ..metrics.pbench_rows import truth_of
@@ -184,3 +186,21 @@ NOTED = (
 @pytest.mark.parametrize("code", NOTED)
 def test_probable_mistake_never_stops(code: str) -> None:
     assert FAULTS[code].default == "noted"
+
+
+def test_odd_masks_leave_out_masks_that_are_not_valid() -> None:
+    full = {"size": [3, 3], "counts": "09"}
+    broken = {"size": [3, 3], "counts": "08"}  # the runs do not sum to 9
+    column = MaskColumn.from_arrow(pa.array([broken, None, full, broken], MASK_TYPE))
+    assert list(odd_masks(column)) == [("whole_image", 2)]
+
+
+def test_map_score_broken_mask_of_foreground_first_is_skipped() -> None:
+    good = {"size": [3, 3], "counts": "36"}
+    rows = [
+        {"id": i, "level": "level_0", "masks": [good], "pred_masks": [mask]}
+        for i, mask in enumerate([{"size": [3, 3], "counts": "08"}, good])
+    ]
+    scores = bd.map_score(rows, "pbench", on_fault="skip-and-report")
+    assert scores["skipped"][:] == [True, False]
+    assert scores["faults"][:] == [["malformed_mask"], []]
