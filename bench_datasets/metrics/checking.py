@@ -73,8 +73,9 @@ def check(
     plan = make_plan(benchmark, truth, read, protocol, missing=missing, on_fault=tolerant, level=level, whole=whole)
     of_truth, of_predictions, scored = _scoring_faults(plan)
     stopping = {fault.code for fault in (*of_truth, *of_predictions, *plan.units.faults)}
-    kept = [group for group in report.errors if group.code in stopping]
-    harmless = [group for group in report.errors if group.code not in stopping]
+    # A row that stops for one fault is not searched for others, so nothing is harmless as long as any row stops.
+    kept = [group for group in report.errors if group.code in stopping or (stopping and stops(group.code))]
+    harmless = [group for group in report.errors if group not in kept]
     new = Collector()
     new.extend(fault for fault in of_predictions if fault.code not in {group.code for group in kept})
     truths = Collector()
