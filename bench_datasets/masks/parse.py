@@ -178,7 +178,7 @@ def _read_polygons(
     Returns:
         Height, width and compressed counts, and which polygons were left out (those of fewer than three points).
     """
-    if _looks_dense(value, sized=height is not None and width is not None):
+    if _looks_dense(value, height, width):
         raise MaskError(
             f"a list of {len(value)} rows of {len(value[0])} values looks like a dense array; give"
             " bench_datasets.masks.encode_dense(array) in its place, or wrap the model's function in"
@@ -229,8 +229,11 @@ def _read_polygons(
     return (height, width, bytes(merged["counts"])), dropped
 
 
-def _looks_dense(value: Sequence[Any], *, sized: bool) -> bool:
-    """Whether a list is a dense mask's rows: of booleans, or (where no polygon can be read) of zeros and ones."""
+def _looks_dense(value: Sequence[Any], height: int | None, width: int | None) -> bool:
+    """Whether a list holds the rows of a dense mask.
+
+    Rows of booleans do. Rows of zeros and ones do if they fit the image, or if its size is not known.
+    """
     first = value[0] if value else None
     if not isinstance(first, (list, tuple, np.ndarray)) or not len(first):
         return False
@@ -238,7 +241,8 @@ def _looks_dense(value: Sequence[Any], *, sized: bool) -> bool:
         return False
     if all(isinstance(item, (bool, np.bool_)) for item in first):
         return True
-    return not sized and len(value) > 1 and all(_is_int(item) and item in (0, 1) for item in first)
+    fits = height is None or width is None or (len(value), len(first)) == (height, width)
+    return fits and len(value) > 1 and all(_is_int(item) and item in (0, 1) for row in value for item in row)
 
 
 def _runs_advice(value: Sequence[Any]) -> str:

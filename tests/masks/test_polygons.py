@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pycocotools import mask as coco
 
-from bench_datasets.masks import MaskColumn, parse_masks
+from bench_datasets.masks import MaskColumn, MaskError, parse_mask, parse_masks
 
 
 @settings(max_examples=150, deadline=None)
@@ -63,3 +64,11 @@ def test_polygons_without_any_part_of_three_points_are_no_mask() -> None:
     _, wrong = parse_masks(values, height=10, width=10, noted=noted)
     assert sorted(wrong) == [0, 1, 2, 3, 4]
     assert noted == {}
+
+
+def test_parse_mask_rows_of_zeros_and_ones_that_fit_the_image_are_refused_as_dense() -> None:
+    rows = [[0, 1, 1, 0, 0, 1], [0, 0, 1, 1, 0, 1], [1, 1, 0, 0, 1, 1]]
+    with pytest.raises(MaskError, match="dense array"):
+        parse_mask(rows, height=3, width=6)
+    # In an image of another size they are three polygons.
+    assert parse_mask(rows, height=30, width=60)["size"] == [30, 60]
