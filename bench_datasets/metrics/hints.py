@@ -164,7 +164,8 @@ def mask_causes(pairs: Sequence[MaskPair], unit: str) -> list[str]:
         >>> mask_causes([pair], "rows")[0][:24]
         'the masks look inverted '
     """
-    pairs = [pair for pair in pairs if any(pair.truth)]
+    # Predictions of which no mask could be read are faults, and show nothing here.
+    pairs = [pair for pair in pairs if any(pair.truth) and (any(pair.predicted) or not pair.predicted)]
     if not pairs:
         return []
     empty = sum(not any(pair.predicted) for pair in pairs)

@@ -39,7 +39,6 @@ CHANGES: dict[str, tuple[Callable[[Mask], Mask], str]] = {
     "turned": (lambda m: encode_dense(dense(m)[::-1, ::-1]), "180 degrees"),
     "transposed": (lambda m: encode_dense(np.ascontiguousarray(dense(m).T)), "transposed"),
     "whole_image": (lambda m: encode_dense(np.ones(m["size"], bool)), "cover the whole image"),
-    "no_mask": (lambda m: None, "no predicted mask"),
 }
 
 
@@ -49,6 +48,12 @@ def test_mask_causes_changed_masks_names_the_change(name: str) -> None:
     found = mask_causes([MaskPair([mask], [change(mask)]) for mask in BOXES], "rows")
     assert len(found) == 1
     assert text in found[0]
+
+
+def test_mask_causes_rows_without_masks_are_counted_and_unreadable_masks_are_not() -> None:
+    [text] = mask_causes([MaskPair([mask], []) for mask in BOXES], "rows")
+    assert text.startswith("4 of 4 rows looked at have no predicted mask")
+    assert mask_causes([MaskPair([mask], [None]) for mask in BOXES], "rows") == []
 
 
 def test_mask_causes_same_or_smaller_masks_finds_nothing() -> None:

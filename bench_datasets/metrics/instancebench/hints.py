@@ -29,5 +29,5 @@ def likely_causes(table: pa.Table, features: Features) -> list[str]:
         for i, mask in enumerate(row["pred_masks"] or []):
             if mask is None and any(values[i] is not None for values in others if i < len(values)):
                 continue  # a box or a candidate id, which has no mask
-            pairs.append(MaskPair([candidates[target]["mask"]], [mask]))
+            pairs.append(MaskPair([candidates[target]["mask"]], [mask] if mask else []))
     return mask_causes(pairs, "expressions")
