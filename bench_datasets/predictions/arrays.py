@@ -10,7 +10,6 @@ from datasets import ClassLabel, Features
 from numpy.typing import NDArray
 
 from bench_datasets.masks import MASK_TYPE, MaskColumn
-from bench_datasets.masks.varint import Runs
 from bench_datasets.predictions.fields import Found
 
 WHOLE_IMAGE = "masks that cover every pixel of the image; is that meant, or was a soft mask cut at 0?"
@@ -99,9 +98,7 @@ def odd_masks(column: MaskColumn) -> Iterator[tuple[str, int]]:
         >>> list(odd_masks(MaskColumn.from_values([full, hole])))
         [('whole_image', 0), ('inverted_mask', 1)]
     """
-    starts = column.offsets[:-1]
-    there = np.flatnonzero(column.offsets[1:] > starts)
-    first = there[column.data[starts[there]] == ord("0")]  # no run of background before the first pixel
+    first = _begin_with_a_full_column(column)
     if not len(first):
         return
     some = column.take(first)
@@ -109,20 +106,46 @@ def odd_masks(column: MaskColumn) -> Iterator[tuple[str, int]]:
     if broken:
         valid = np.setdiff1d(np.arange(len(first)), list(broken))
         first, some = first[valid], some.take(valid)
-    # Of runs such as 0, 0, 13 the zero-length ones are merged, so that the first run is background after all.
-    foreground = np.flatnonzero(some.runs.lengths[some.runs.offsets[:-1]] == 0)
-    first, some = first[foreground], some.take(foreground)
-    if not len(first):
-        return
-    runs = some.runs
-    background = np.ones(len(runs.lengths), np.bool_)
-    background[runs.offsets[:-1]] = False
-    # Without its first run, of length 0, a mask is its own opposite.
-    opposite = Runs(runs.lengths[background], runs.offsets - np.arange(len(runs.offsets)))
-    x, y, width, height = MaskColumn.from_runs(opposite, some.heights, some.widths).boxes().T
-    inside = (x > 0) & (y > 0) & (x + width < some.widths) & (y + height < some.heights)
-    for i in np.flatnonzero((width == 0) | inside).tolist():
-        yield "inverted_mask" if inside[i] and width[i] else "whole_image", int(first[i])
+    runs, n = some.runs, len(first)
+    ends = np.cumsum(runs.lengths)
+    begins = ends - runs.lengths
+    row = np.repeat(np.arange(n), np.diff(runs.offsets))
+    origin = np.append(begins, 0)[runs.offsets[:-1]]
+    begins, ends = begins - origin[row], ends - origin[row]
+    background = (np.arange(len(row)) - runs.offsets[:-1][row]) % 2 == 0
+    background &= runs.lengths > 0
+    row, begins, ends = row[background], begins[background], ends[background]
+    height, width = some.heights[row], some.widths[row]
+    x = begins // height
+    # A background run lies inside if it stays in one column and touches no side of the image.
+    inside = (x == (ends - 1) // height) & (x > 0) & (x < width - 1)
+    inside &= (begins % height > 0) & ((ends - 1) % height < height - 1)
+    runs_in, touching = np.bincount(row, minlength=n), np.bincount(row[~inside], minlength=n)
+    for i in np.flatnonzero(touching == 0).tolist():
+        yield "inverted_mask" if runs_in[i] else "whole_image", int(first[i])
+
+
+def _begin_with_a_full_column(column: MaskColumn) -> NDArray[np.int64]:
+    """Places of masks whose first run of foreground begins at the first pixel and fills a column or more.
+
+    Only the first two numbers of each string are read, so that this costs little for all other masks.
+    """
+    starts, stops = column.offsets[:-1], column.offsets[1:]
+    found = np.flatnonzero(stops > starts + 1)
+    found = found[column.data[starts[found]] == ord("0")]  # no background before the first pixel
+    place, length = starts[found] + 1, np.zeros(len(found), np.int64)
+    going = np.ones(len(found), np.bool_)
+    for shift in range(0, 35, 5):
+        going &= place < stops[found]
+        if not going.any():
+            break
+        digit = column.data[np.where(going, place, 0)].astype(np.int64) - 48
+        length += np.where(going, (digit & 31) << shift, 0)
+        going &= (digit & 32) > 0
+        place += 1
+    heights = column.heights[found]
+    full: NDArray[np.int64] = found[(heights > 0) & (length >= heights)]
+    return full
 
 
 def odd_boxes(

@@ -10,6 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from datasets import Dataset
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from PIL import Image
 
 import bench_datasets as bd
@@ -204,3 +206,21 @@ def test_map_score_broken_mask_of_foreground_first_is_skipped() -> None:
     scores = bd.map_score(rows, "pbench", on_fault="skip-and-report")
     assert scores["skipped"][:] == [True, False]
     assert scores["faults"][:] == [["malformed_mask"], []]
+
+
+@given(st.integers(0, 2**31), st.integers(1, 7), st.integers(1, 7))
+@settings(max_examples=200, deadline=None)
+def test_odd_masks_agree_with_dense_masks(seed: int, height: int, width: int) -> None:
+    random = np.random.default_rng(seed)
+    masks = []
+    for _ in range(6):
+        mask = random.random((height, width)) < random.random()
+        if random.random() < 0.7:
+            mask[0], mask[-1], mask[:, 0], mask[:, -1] = True, True, True, True
+        masks.append(mask)
+    expected = []
+    for i, mask in enumerate(masks):
+        border = np.concatenate([mask[0], mask[-1], mask[:, 0], mask[:, -1]])
+        if border.all():
+            expected.append(("whole_image" if mask.all() else "inverted_mask", i))
+    assert list(odd_masks(MaskColumn.from_dense(masks))) == expected
