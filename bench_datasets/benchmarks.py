@@ -330,7 +330,7 @@ def _all_rows(table: Any) -> Any:
 
 
 def _nobody(*_: Any, **__: Any) -> None:
-    """Whose published numbers a run compares with: nobody's."""
+    """Return None: a run of a plug-in is not comparable to published numbers by default."""
 
 
 DEFAULTS: Mapping[str, Any] = {
@@ -341,11 +341,11 @@ DEFAULTS: Mapping[str, Any] = {
     "paired_rows": _all_rows,
     "comparable_to": _nobody,
 }
-"""What a metric module need not hold, and what stands for it."""
+"""Defaults for the names that a metric module may leave out."""
 
 
 def _unfit(metric: ModuleType) -> str | None:
-    """What a metric module lacks, in words, or None."""
+    """Name the members that a metric module lacks; None if it is complete."""
     absent = [name for name in SURFACE if not hasattr(metric, name) and name not in DEFAULTS]
     if absent:
         return f"its metric module {metric.__name__} lacks {', '.join(absent)}"

@@ -331,7 +331,7 @@ N_MEANS = {
     False: "number of rows, sets or other cases of the metric",
     True: "number of rows of the metrics below, up to the next n",
 }
-"""What `n` means in a list of metrics (false) and in a table by part (true)."""
+"""Meaning of `n` in a list of metrics (false) and in a table by part (true)."""
 
 
 def as_text(result: Result) -> str:

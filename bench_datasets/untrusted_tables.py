@@ -25,7 +25,7 @@ FREE_BYTES, RATIO = 1 << 27, 256
 
 
 class Budget:
-    """What the tables of one file may come to.
+    """Limit on the size of the tables of one file.
 
     Args:
         size: bytes of the file.

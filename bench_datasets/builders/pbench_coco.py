@@ -46,7 +46,7 @@ _IMAGE = pa.field("image", pa.struct([("bytes", pa.binary()), ("path", pa.string
 
 @dataclass
 class CocoConverted:
-    """What was written, and what was left out.
+    """Result of a conversion: the written file and the rows left out.
 
     Attributes:
         path: the Parquet file.
@@ -63,7 +63,7 @@ class CocoConverted:
     noted: Counter[str] = field(default_factory=Counter)
 
     def lines(self) -> list[str]:
-        """What was left out and what was noted, one line each, for a person."""
+        """Format the left-out rows and the notes, one line each."""
         noted = [f"note: {n} {reason}" for reason, n in self.noted.items()]
         return [f"left out: {n} {reason}" for reason, n in self.left_out.items()] + noted
 

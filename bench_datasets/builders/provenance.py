@@ -40,7 +40,7 @@ def _without_secrets(url: str) -> str:
 
 
 def public_name(source: str) -> str:
-    """What a source is called in public: the name of a local folder without its path, a URL without secrets.
+    """Public name of a source: a local folder without its path, a URL without secrets.
 
     Example:
         >>> public_name("/home/ada/rows/"), public_name("https://me:secret@example.org/rows"), public_name("acme/rows")

@@ -47,7 +47,7 @@ _ROLES = ("minimal", "variant")
 
 @dataclass
 class Converted:
-    """What was written, and what was left out.
+    """Result of a conversion: the written file and the refs left out.
 
     Attributes:
         path: the manifest.
@@ -70,14 +70,14 @@ class Converted:
     characters: int = 0
 
     def reasons(self) -> list[str]:
-        """What was left out, one line per reason."""
+        """Format the left-out refs, one line per reason."""
         splits = ", ".join(f"{name} {n}" for name, n in sorted(self.other_splits.items())[:12])
         return [
             f"{n} {reason}" + (f" ({splits})" if reason == _OTHER_SPLITS else "") for reason, n in self.left_out.items()
         ]
 
     def lines(self) -> list[str]:
-        """What was left out and what was noted, one line each, for a person."""
+        """Format the left-out refs and the notes, one line each."""
         noted = [f"note: {n} {reason}" for reason, n in self.noted.items()]
         return [f"left out: {reason}" for reason in self.reasons()] + noted
 

@@ -139,7 +139,7 @@ def open_url(url: str, **options: Any) -> tuple[Any, str]:
 
 
 def why(error: BaseException) -> str:
-    """What went wrong on the way to a source, in words; without user names and tokens of URLs."""
+    """Format an error of reaching a source, without user names and tokens of URLs."""
     name, text = type(error).__name__, first_line(error)
     if isinstance(error, TimeoutError) or "Timeout" in name:
         return f"the server did not answer within {TIMEOUT:.0f} s"

@@ -265,7 +265,7 @@ def _below(grid: Grid, result: Result, name: str) -> Grid:
 
 
 BOUND = "95 % "
-"""What the name of a row of interval bounds begins with."""
+"""Beginning of the names of rows that hold interval bounds."""
 
 
 def _style(name: str, result: Result) -> str:

@@ -185,7 +185,7 @@ background-size:3rem 100%,3rem 100%,1rem 100%,1rem 100%;background-attachment:lo
 
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
-"""What a browser may do with the page: show it with the styles that stand in it, and load nothing."""
+"""Content security policy of the page: its own styles only, and nothing is loaded."""
 
 
 def as_html(board: Board, title: str = "Leaderboard") -> str:

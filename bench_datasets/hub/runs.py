@@ -164,7 +164,7 @@ _RECORDED = ("benchmark", "protocol", "dataset", "predictions", "settings", "fau
 
 
 def source_in_public(result: Result) -> str | None:
-    """What the rows' source is called in public: a dataset on the Hub by its id, anything else by the benchmark.
+    """Public name of the rows' source: the id of a dataset on the Hub, else the benchmark's name.
 
     The rows' content hash, which stands beside it, says whether two copies are the same.
     """

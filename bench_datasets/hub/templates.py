@@ -116,7 +116,7 @@ _LINKS = (
     (re.compile(r"(?<!\w)_|_(?!\w)"), "&#95;"),
     (re.compile(r"(?i)(www)(?=\.)|(:)(?=//)|(@)(?=[a-z])"), r"\1\2\3&#8203;"),
 )
-"""What makes links, emphasis and mentions; a zero-width space ends what looks like an address."""
+"""Characters of Markdown links, emphasis and mentions; a zero-width space breaks addresses."""
 
 
 def literal(text: Any) -> str:

@@ -246,7 +246,7 @@ def _looks_dense(value: Sequence[Any], height: int | None, width: int | None) ->
 
 
 def _runs_advice(value: Sequence[Any]) -> str:
-    """What to do about starts and lengths, which Transformers and Kaggle write; empty where these are none."""
+    """Advice for starts and lengths as Transformers and Kaggle write them; empty for other values."""
     numbers = value[0] if len(value) == 1 and isinstance(value[0], (list, tuple)) else value
     if len(numbers) < 2 or len(numbers) % 2 or not all(map(_is_int, numbers)):
         return ""

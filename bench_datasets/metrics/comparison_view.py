@@ -47,7 +47,7 @@ def said(comparison: Comparison) -> list[str]:
 
 
 def opening(comparison: Comparison) -> list[str]:
-    """What was compared, and remarks about it."""
+    """Lines that name the compared runs, and remarks about them."""
     return [
         f"{comparison.benchmark}, protocol {comparison.protocol}: {comparison.rows:,} paired rows; bootstrap and"
         f" permutation test over {many(comparison.unit, comparison.clusters)}.",
@@ -100,7 +100,7 @@ def main_part(comparison: Comparison, by: Sequence[str] = ()) -> Comparison:
 
 
 def further(comparison: Comparison, shown: Comparison) -> str:
-    """How many metrics are not among those shown, in words; nothing where there are none."""
+    """Sentence with the number of metrics that are not shown; empty if all are."""
     left = [item for pair, found in comparison.pairs.items() for item in found if item not in shown.pairs[pair]]
     if not left:
         return ""

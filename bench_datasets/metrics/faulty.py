@@ -1,4 +1,4 @@
-"""What becomes of rows with faults: the scoring stops, the row is left out, or its prediction counts as wrong."""
+"""Rows with faults: the scoring stops, the row is left out, or its prediction counts as wrong."""
 
 from __future__ import annotations
 

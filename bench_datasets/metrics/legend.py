@@ -1,4 +1,4 @@
-"""What metric keys mean: one line per kind of key, for tables, `info` and sentences."""
+"""Meanings of metric keys: one line per kind of key, for tables, `info` and sentences."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bench_datasets.benchmarks import BENCHMARKS
 
 @dataclass(frozen=True)
 class Meaning:
-    """What a kind of metric key means.
+    """Meaning of a kind of metric key.
 
     Attributes:
         text: one line for a reader who does not know the benchmark.

@@ -79,7 +79,7 @@ def _computed(result: Result, scores: Dataset, slices: bool) -> Result:
 
 
 def _origin(result: Result, scores: Dataset) -> Mapping[str, Any]:
-    """What the scores record of their origin; the result's own words where they record nothing."""
+    """Origin that the scores record; if they record none, the origin that the result states."""
     found = provenance_of(scores)
     if found is not None:
         return found

@@ -22,7 +22,7 @@ def statements(
     a: str, b: str, found: Sequence[Difference], headline: str, family: str, unit: str = "row",
     label: Callable[[str], str] = str,
 ) -> list[str]:  # fmt: skip
-    """What the data say about two runs, in sentences: first the headline metric, then its parts.
+    """Sentences about two runs: first the headline metric, then its parts.
 
     Args:
         a: name of the first.

@@ -13,10 +13,10 @@ from bench_datasets.masks import MASK_TYPE, MaskColumn
 from bench_datasets.predictions.fields import Found
 
 WHOLE_IMAGE = "masks that cover every pixel of the image; is that meant, or was a soft mask cut at 0?"
-"""What the check says of `whole_image`."""
+"""Message of `check` for `whole_image`."""
 
 INVERTED_MASK = "masks that cover the image's whole border; are object and background exchanged?"
-"""What the check says of `inverted_mask`."""
+"""Message of `check` for `inverted_mask`."""
 
 
 def class_names(schema: pa.Schema, name: str) -> list[str]:
@@ -176,7 +176,7 @@ def odd_boxes(
 
 
 def size_advice(found: tuple[int, int], expected: tuple[int, int], otherwise: str = "") -> str:
-    """What to do about a mask of another size: the end of a message, with its separator.
+    """Advice for a mask of another size: the end of a message, with its separator.
 
     Args:
         found: height and width of the mask, in pixels.

@@ -204,7 +204,7 @@ def show_fields(names: Iterable[str]) -> str:
 
 
 def mask_faults(wrong: Iterable[tuple[int, str]], code: str = "malformed_mask") -> Found:
-    """What is wrong with masks of one row, as faults: the first `MAX_NOTED` one by one, the others as a number.
+    """Faults of the masks of one row: the first `MAX_NOTED` one by one, the others as a number.
 
     Args:
         wrong: place in the row and what is wrong, for each.

@@ -117,7 +117,7 @@ class Location:
 
 
 def _local(folder: str, above: str = "", depth: int = DEPTH) -> Iterator[tuple[str, bool, bool]]:
-    """What `_found` gives, of a folder on this machine: many times faster than by fsspec.
+    """Result of `_found` for a local folder, listed without fsspec, which is many times slower.
 
     A link is given before what lies in it is read, so that the caller can stop there.
     """

@@ -37,7 +37,7 @@ _NARROW = 32
 
 
 class Header(NamedTuple):
-    """What stands before an array's data."""
+    """Header of an array: shape, order and dtype."""
 
     shape: tuple[int, ...]
     fortran: bool
@@ -181,7 +181,7 @@ def _found(pixels: NDArray[Any]) -> str:
 
 
 def _advice(pixels: NDArray[Any], name: str) -> str:
-    """What to do about values beside 0 and 1."""
+    """Advice for an array with values other than 0 and 1."""
     top = pixels.max()
     if ((pixels == 0) | (pixels == top)).all():
         return f"write {name} > 0"

@@ -112,7 +112,7 @@ def _refuse_many(raw: IO[bytes], shown: str) -> None:
 
 
 def with_archive(file: Location, use: Callable[[zipfile.ZipFile], Result]) -> Result:
-    """What a function makes of an archive.
+    """Open an archive and apply a function to it.
 
     Raises:
         BenchError: the file is no archive as NumPy writes it, or is broken.

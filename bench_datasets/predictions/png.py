@@ -90,7 +90,7 @@ def refuse_image(file: Location) -> BenchError:
 
 
 def _with_pixels(file: Location, use: Callable[[NDArray[Any]], Result]) -> Result:
-    """What a function makes of a file's pixels; large images are read one at a time."""
+    """Decode a file and apply a function to its pixels; large images are read one at a time."""
     if not file.name.lower().endswith(".png"):
         raise BenchError(f"{file.shown}: expected a PNG, found another file")
     try:

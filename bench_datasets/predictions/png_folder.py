@@ -15,7 +15,7 @@ from bench_datasets.predictions.rows import Row, batches
 from bench_datasets.predictions.threads import map_in_threads
 
 METADATA = "metadata.csv"
-"""What SAM's automatic mask generator writes beside its masks; no number needs it."""
+"""File that SAM's automatic mask generator adds to its masks; no metric needs it."""
 
 
 def read(location: Location) -> Iterator[pa.RecordBatch]:

@@ -19,7 +19,7 @@ from bench_datasets.predictions.recognise import recognise
 from bench_datasets.predictions.store import Spool
 
 Predictions: TypeAlias = Any
-"""What predictions may be handed over as: see `read_predictions`."""
+"""Types that `read_predictions` accepts as predictions."""
 
 
 _SIDE_BY_SIDE = {

@@ -262,7 +262,7 @@ def _file(location: Location, benchmark: str) -> str:
 
 
 def _by_ending(name: str) -> str | None:
-    """What a file is that is not read, and what to do, by the ending of its name; None for others."""
+    """Name a file type that is not read, and advice, by the file's ending; None for other endings."""
     return next((text for endings, text in _ENDINGS.items() if name.lower().endswith(endings)), None)
 
 

@@ -60,7 +60,7 @@ class Row:
     sizes: list[list[float] | None] | None = None
     faults: Found = field(default_factory=list)
     broken: dict[int, str] = field(default_factory=dict)
-    """What is wrong with masks that could not be read, by position; each becomes a fault."""
+    """Reasons why masks could not be read, by position; each becomes a fault."""
     broken_code: str = "unreadable_mask"
     """Code of these faults."""
 

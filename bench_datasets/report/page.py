@@ -112,7 +112,7 @@ def _ticks(ladder: Ladder, names: Sequence[str]) -> list[list[str]]:
 
 
 def _summary(runs: Sequence[Run], comparison: Comparison | str | None) -> list[str]:
-    """What the page says, in a sentence or a few: each run's headline, then the statement about each pair."""
+    """Summary sentences of the page: the headline of each run, then a statement about each pair."""
     key = runs[0].result.headline or ""
     name, scores = label(runs[0].result.benchmark, key), []
     for run in runs:

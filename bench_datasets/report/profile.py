@@ -118,7 +118,7 @@ def _draw(axis: Any, ladder: Ladder, names: list[str], others: bool) -> None:
 
 
 def _caption(ladders: Sequence[Ladder], result: Result, others: bool) -> list[str]:
-    """What stands once below all panels, in lines that fit the figure."""
+    """Caption below all panels, in lines that fit the figure."""
     notes = list(dict.fromkeys(ladder.note for ladder in ladders if ladder.note)) if others else []
     comparable = "comparable to" if result.comparable_to is not None else "not comparable to"
     lines = ["Lines: 95 % confidence intervals. n: number of cases."]

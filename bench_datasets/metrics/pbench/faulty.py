@@ -52,7 +52,7 @@ def find_faults(rows: Rows, unsound_truth: Problems, protocol: Protocol, options
 
 
 def _of_source(text: str) -> str:
-    """What is wrong with a ground truth mask; the builder stores null in place of a mask that is not valid."""
+    """Reason why a ground truth mask is refused; the builder stores null for a mask that is not valid."""
     return text.replace("the mask is null", "the source holds no valid RLE, so the builder stored null")
 
 

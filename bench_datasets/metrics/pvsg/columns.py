@@ -5,7 +5,7 @@ from __future__ import annotations
 from datasets import Features, List, Value
 
 VOID = "void"
-"""What `class_category` holds for void, which is a class of STQ under the protocol `step`."""
+"""Value of `class_category` for void, which is a class of STQ under the protocol `step`."""
 
 TEXTS, FLAGS, COUNTS, PIXELS = List(Value("string")), List(Value("bool")), List(Value("int32")), List(Value("int64"))
 

@@ -47,7 +47,7 @@ ADVICE = {
 
 
 class _Video(NamedTuple):
-    """What the check needs of a truth row; 0 and None where the row does not say."""
+    """Fields of a ground truth row that `check` needs; 0 and None if the row lacks them."""
 
     key: str
     height: int
@@ -163,7 +163,7 @@ class _Seen:
 
 
 def _truth(truth: Dataset) -> list[_Video]:
-    """What the check needs of the truth, by row."""
+    """Fields of the ground truth that `check` needs, by row."""
     if not isinstance(truth, Dataset):
         raise BenchError(f"truth: expected a Dataset, found {type(truth).__name__}; load it without streaming")
     columns = truth.column_names

@@ -102,7 +102,7 @@ def add_relations(video: Video, folder: VideoFolder) -> None:
 
 
 def _instead(pickled: list[str]) -> str:
-    """What lies in the place of the relations, and what to do."""
+    """Files found instead of the relations, and advice."""
     others = [path for path in pickled if path.rsplit("/", 1)[-1] not in _NO_RESULTS]
     if others:
         return (
