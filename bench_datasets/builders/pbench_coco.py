@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,6 +18,7 @@ from bench_datasets.builders.coco_annotations import CocoFile, Id, looks_exchang
 from bench_datasets.builders.refcoco_refs import read_refs
 from bench_datasets.faults import BenchError, shorten
 from bench_datasets.masks import MASK_TYPE
+from bench_datasets.temporary import whole_file
 from bench_datasets.untrusted import read_regular, refuse_outside
 
 MAX_IMAGE = 1 << 28
@@ -132,27 +132,14 @@ def coco_to_pbench(
     wanted = _categories(coco) if captions is None else _captions(coco, Path(captions), split, done)
     schema = _SCHEMA if images is None else _SCHEMA.append(_IMAGE)
     rows = _rows(coco, wanted, None if images is None else Path(images), done)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    handle, scratch = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}-")
-    try:
-        with os.fdopen(handle, "wb") as stream, pq.ParquetWriter(stream, schema) as writer:
+    with whole_file(target) as stream:
+        with pq.ParquetWriter(stream, schema) as writer:
             while batch := list(islice(rows, _BATCH)):
                 writer.write_table(pa.Table.from_pylist(batch, schema=schema))
         if not done.rows:
             reasons = ", ".join(f"{n} {reason}" for reason, n in done.left_out.items()) or "the file holds none"
             raise BenchError(f"{captions or instances_json}: expected rows to write, found none ({reasons})")
-        os.chmod(scratch, 0o666 & ~_umask())
-        os.replace(scratch, target)
-    except BaseException:
-        os.unlink(scratch)
-        raise
     return done
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def _rows(

@@ -16,7 +16,6 @@ import argparse
 import json
 import os
 import sys
-import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -27,6 +26,7 @@ from bench_datasets.builders.coco_annotations import CocoFile, looks_exchanged
 from bench_datasets.builders.refcoco_refs import read_refs
 from bench_datasets.builders.refcoco_words import guess_operation
 from bench_datasets.faults import BenchError, shorten
+from bench_datasets.temporary import whole_file
 
 ORDER = "role_source:order"
 """The tag of a role that was given by the sentences' order."""
@@ -123,12 +123,9 @@ def refcoco_to_manifest(
         raise BenchError(f"out_path: expected a name like test.jsonl, got {str(target)!r}")
     found = _refs_file(Path(refs), split_by)
     coco = CocoFile(instances_json)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    handle, scratch = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}-")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as stream:
-            for line in _lines(read_refs(found), coco, str(found), split, images, done):
-                stream.write(json.dumps(line) + "\n")
+    with whole_file(target) as stream:
+        for line in _lines(read_refs(found), coco, str(found), split, images, done):
+            stream.write(json.dumps(line).encode() + b"\n")
         if not done.sets:
             reasons = ", ".join([*done.reasons(), *(f"{n} {reason}" for reason, n in done.noted.items())])
             reasons = reasons or "the file holds no ref"
@@ -136,18 +133,7 @@ def refcoco_to_manifest(
             if done.other_splits and set(done.left_out) == {_OTHER_SPLITS}:
                 advice = f"; no ref has the split {split!r}: name one that the file has"
             raise BenchError(f"{found}: expected refs to write, found none ({reasons}){advice}")
-        os.chmod(scratch, 0o666 & ~_umask())
-        os.replace(scratch, target)
-    except BaseException:
-        os.unlink(scratch)
-        raise
     return done
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def _refs_file(refs: Path, split_by: str | None) -> Path:

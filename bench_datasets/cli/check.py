@@ -69,16 +69,12 @@ def _report(
         return ours.check(benchmark, answers, truth, **choice, whole=level is None)
 
 
-def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
-
-
 def _show(console: Console, report: CheckReport) -> None:
     from rich.padding import Padding
     from rich.text import Text
 
     state = (report.state, "bold red" if not report.ok else "bold yellow" if report.errors else "bold green")
-    head = f"{report.benchmark}: {_count(report.rows, 'prediction')}, {_count(report.masks, 'mask')}: "
+    head = f"{report.benchmark}: {report.counts}: "
     console.print(Text.assemble(head, state), soft_wrap=True)
     for title, style, groups in (("error", "red", report.errors), ("warning", "yellow", report.warnings)):
         for group in groups:

@@ -144,7 +144,7 @@ def score(
                 _tell_of_earlier(Path(folder), result)
             files = write_run(scores, result, folder) if folder is not None else ()
     show_run(result, files, as_json=as_json, every=every, by=sliced)
-    for cause in explain_near_zero(result, plan.labels, answers, chosen):
+    for cause in explain_near_zero(result, plan):
         remark(f"hint: {cause}")
 
 

@@ -10,16 +10,11 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from datasets import Dataset, IterableDataset
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
-from bench_datasets.benchmarks import get_benchmark
-from bench_datasets.faults import BenchError
 from bench_datasets.masks import MASK_TYPE, MaskColumn
-from bench_datasets.metrics.lots import ArrowRows
-from bench_datasets.metrics.options import ScoreOptions
-from bench_datasets.metrics.planning import Plan, UnitScorer, select_labels
+from bench_datasets.metrics.planning import Plan, UnitScorer
 from bench_datasets.results import Result
 
 logger = logging.getLogger(__name__)
@@ -69,54 +64,20 @@ class MaskPair:
     predicted: Sequence[Mapping[str, Any] | None]
 
 
-def explain_near_zero(
-    result: Result, truth: Dataset | IterableDataset, predictions: Dataset, protocol: str | None = None
-) -> list[str]:
+def explain_near_zero(result: Result, plan: Plan) -> list[str]:
     """Likely causes of a headline of 0 or nearly 0; nothing for a higher one.
 
     Args:
         result: of the scoring.
-        truth: ground truth rows.
-        predictions: as `read_predictions` returns them.
-        protocol: name of the protocol.
+        plan: the paired ground truth and predictions that were scored.
 
     Returns:
         One sentence per cause, the likeliest first; empty if none was found.
     """
-    prefix = get_benchmark(result.benchmark).metric_module().FAMILY.get(result.protocol["name"])
+    prefix = plan.metric.FAMILY.get(result.protocol["name"])
     names = [name for name in result.metrics if name == result.headline or name.startswith(prefix or "\0")]
     values = [value for name in names if not math.isnan(value := result.metrics[name].value)]
-    if not values or max(values) > NEAR_ZERO:
-        return []
-    return likely_causes(result.benchmark, truth, predictions, protocol)
-
-
-def likely_causes(
-    benchmark: str, truth: Dataset | IterableDataset, predictions: Dataset, protocol: str | None = None
-) -> list[str]:
-    """Signs in a sample of rows that predictions are read in another way than they were meant.
-
-    Args:
-        benchmark: its name.
-        truth: ground truth rows.
-        predictions: as `read_predictions` returns them.
-        protocol: name of the protocol.
-
-    Returns:
-        One sentence per cause, the likeliest first; empty if none was found, or if the benchmark offers no pairs of
-        masks to compare.
-    """
-    metric = get_benchmark(benchmark).metric_module()
-    if not hasattr(metric, "likely_causes"):
-        return []
-    try:
-        options = ScoreOptions(metric.get_protocol(protocol).name, missing="empty", on_fault="skip-and-report")
-        labels = select_labels(truth, metric)
-        units = metric.pair_units(labels, predictions, options, False)
-        answers = ArrowRows(predictions, [c for c in metric.ANSWER_COLUMNS if c in predictions.column_names])
-        return causes_in(Plan(benchmark, options, labels, answers, units, {}))
-    except BenchError:  # `check` and `score` report what is wrong with the columns
-        return []
+    return causes_in(plan) if values and max(values) <= NEAR_ZERO else []
 
 
 def causes_in(plan: Plan) -> list[str]:

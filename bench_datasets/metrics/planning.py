@@ -161,8 +161,9 @@ def make_plan(
         raise BenchError(f"oracle: {benchmark} has no tubes and relations; leave it out")
     source = provenance(truth) or _published(truth)
     if not isinstance(predictions, Dataset) or "pred_faults" not in predictions.column_names:
-        predictions = read_predictions(benchmark, predictions)
-    labels = select_labels(truth, metric)
+        with using_engine(options.engine, options.threads):
+            predictions = read_predictions(benchmark, predictions)
+    labels = _select_labels(truth, metric)
     if not len(labels):
         raise BenchError("truth: expected rows, found none")
     units: Units = metric.pair_units(labels, predictions, options, whole)
@@ -233,7 +234,7 @@ def count_faults(units: Units, options: ScoreOptions) -> dict[str, dict[str, Any
     return counts
 
 
-def select_labels(truth: Dataset | IterableDataset, metric: ModuleType) -> Dataset:
+def _select_labels(truth: Dataset | IterableDataset, metric: ModuleType) -> Dataset:
     """Select the label columns of ground truth rows; a stream is written to disk, so that memory stays bounded."""
     names = truth.column_names or list(truth.features or ())
     wanted = [name for name in metric.LABEL_COLUMNS if name in names]

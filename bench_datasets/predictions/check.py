@@ -85,8 +85,14 @@ class CheckReport:
             return "not ok"
         return f"ok ({done.get(self.on_fault, 'errors are passed over')})" if self.errors else "ok"
 
+    @property
+    def counts(self) -> str:
+        """Numbers of predictions and masks, in words."""
+        parts = ((self.rows, "prediction"), (self.masks, "mask"))
+        return ", ".join(f"{number:,} {what}{'' if number == 1 else 's'}" for number, what in parts)
+
     def __str__(self) -> str:
-        lines = [f"{self.benchmark}: {self.rows:,} predictions, {self.masks:,} masks: {self.state}"]
+        lines = [f"{self.benchmark}: {self.counts}: {self.state}"]
         for title, groups in (("error", self.errors), ("warning", self.warnings)):
             for group in groups:
                 lines.append(f"{title} {group.code}: {group.count:,} ({group.advice})")
@@ -118,7 +124,7 @@ class CheckReport:
                 examples = "<br>".join(lines)
                 cells = (title, f"<code>{_text(group.code)}</code>", f"{group.count:,}", _text(group.advice), examples)
                 rows.append("<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
-        head = f"<p><b>{_text(self.benchmark)}</b>: {self.rows:,} predictions, {self.masks:,} masks: "
+        head = f"<p><b>{_text(self.benchmark)}</b>: {self.counts}: "
         head += f"{self.state}</p>" if self.ok else f"<b>{self.state}</b></p>"
         head += "".join(f"<p>hint: {_text(hint)}</p>" for hint in self.hints)
         names = "".join(f"<th>{name}</th>" for name in ("", "code", "count", "what to do", "examples"))

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+import bench_datasets as bd
 from bench_datasets.cli import app
 from bench_datasets.faults import BenchWarning
 from bench_datasets.masks import MaskError, available_engines, engine, engine_problem, get_engine, using_engine
@@ -100,3 +101,12 @@ def test_score_with_broken_numba_gives_same_numbers(
     assert done.exit_code == 0, done.output
     assert json.loads(done.stdout)["metrics"] == expected
     assert done.stderr.count("no library") == (0 if chosen else 1)
+
+
+def test_bd_score_engine_applies_to_reading_predictions(numba_raises: Callable[..., Any]) -> None:
+    asked = numba_raises(ImportError("no library"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", BenchWarning)
+        scores = bd.score("pbench", "sample", pbench_sample_predictions("careful"), engine="pycocotools")
+    assert len(scores) == 35
+    assert [name for name in asked if "numba" in name] == []

@@ -13,7 +13,8 @@ from typer.testing import CliRunner
 import bench_datasets as bd
 from bench_datasets.cli import app
 from bench_datasets.masks import MaskColumn, encode_dense
-from bench_datasets.metrics.hints import MaskPair, explain_near_zero, likely_causes, mask_causes
+from bench_datasets.metrics.hints import MaskPair, causes_in, explain_near_zero, mask_causes
+from bench_datasets.metrics.planning import Plan, make_plan
 from bench_datasets.samples import pbench_sample_predictions
 
 Mask = Mapping[str, Any]
@@ -83,6 +84,14 @@ def test_mask_causes_other_data_is_named() -> None:
 def test_mask_causes_broken_masks_are_left_out() -> None:
     broken = {"size": [30, 50], "counts": "zz"}
     assert mask_causes([MaskPair([mask], [None, broken, mask]) for mask in BOXES], "rows") == []
+
+
+def plan_of(benchmark: str, truth: Dataset, predictions: Dataset) -> Plan:
+    return make_plan(benchmark, truth, predictions, missing="empty", on_fault="skip-and-report")
+
+
+def likely_causes(benchmark: str, truth: Dataset, predictions: Dataset) -> list[str]:
+    return causes_in(plan_of(benchmark, truth, predictions))
 
 
 def rows(benchmark: str) -> Dataset:
@@ -172,7 +181,7 @@ def test_explain_near_zero_good_score_says_nothing() -> None:
     truth = rows("pbench")
     predictions = bd.read_predictions("pbench", pbench_sample_predictions("careful"))
     result = bd.summarize("pbench", bd.score("pbench", truth, predictions), draws=0)
-    assert explain_near_zero(result, truth, predictions) == []
+    assert explain_near_zero(result, plan_of("pbench", truth, predictions)) == []
 
 
 def test_score_command_zero_prints_a_hint(tmp_path: Any) -> None:
