@@ -9,53 +9,54 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from bench_datasets import interrupts
+from bench_datasets._util import interrupts
 
 if interrupts.is_command():  # importing takes a second, in which Ctrl-C would print a traceback
     interrupts.end_in_one_line()
 
-from bench_datasets.builders import register_all
-from bench_datasets.metrics.evaluating import serve_by_name
+from bench_datasets._moved import serve_old_paths
+from bench_datasets.data import register_all
+from bench_datasets.hf_evaluate.loading import serve_by_name
 
 if TYPE_CHECKING:
-    from bench_datasets.engines import merge
+    from bench_datasets.display.explain import explain
+    from bench_datasets.display.show import show
+    from bench_datasets.execution import merge
     from bench_datasets.faults import BenchError, FaultError
-    from bench_datasets.metrics.answering import answer_features, predictor
-    from bench_datasets.metrics.checking import check
-    from bench_datasets.metrics.comparing import Comparison, compare
-    from bench_datasets.metrics.evaluating import metric_path
-    from bench_datasets.metrics.explaining import explain
-    from bench_datasets.metrics.files import read_scores, write_run
-    from bench_datasets.metrics.scoring import map_score, score, score_features, scorer
-    from bench_datasets.metrics.showing import show
-    from bench_datasets.metrics.summarizing import summarize
+    from bench_datasets.hf_evaluate.loading import metric_path
     from bench_datasets.predictions import read_predictions
-    from bench_datasets.results import Metric, Result
+    from bench_datasets.predictions.features import answer_features, predictor
+    from bench_datasets.results.compare import Comparison, compare
+    from bench_datasets.results.result import Metric, Result
+    from bench_datasets.results.summarize import summarize
+    from bench_datasets.scoring.check import check
+    from bench_datasets.scoring.files import read_scores, write_run
+    from bench_datasets.scoring.score import map_score, score, score_features, scorer
 
 __version__ = "0.1.0"
 
 _HOMES = {
     "BenchError": "bench_datasets.faults",
     "FaultError": "bench_datasets.faults",
-    "Metric": "bench_datasets.results",
-    "Result": "bench_datasets.results",
-    "Comparison": "bench_datasets.metrics.comparing",
-    "answer_features": "bench_datasets.metrics.answering",
-    "check": "bench_datasets.metrics.checking",
-    "compare": "bench_datasets.metrics.comparing",
-    "explain": "bench_datasets.metrics.explaining",
-    "map_score": "bench_datasets.metrics.scoring",
-    "merge": "bench_datasets.engines",
-    "metric_path": "bench_datasets.metrics.evaluating",
-    "predictor": "bench_datasets.metrics.answering",
+    "Metric": "bench_datasets.results.result",
+    "Result": "bench_datasets.results.result",
+    "Comparison": "bench_datasets.results.compare",
+    "answer_features": "bench_datasets.predictions.features",
+    "check": "bench_datasets.scoring.check",
+    "compare": "bench_datasets.results.compare",
+    "explain": "bench_datasets.display.explain",
+    "map_score": "bench_datasets.scoring.score",
+    "merge": "bench_datasets.execution",
+    "metric_path": "bench_datasets.hf_evaluate.loading",
+    "predictor": "bench_datasets.predictions.features",
     "read_predictions": "bench_datasets.predictions",
-    "read_scores": "bench_datasets.metrics.files",
-    "score": "bench_datasets.metrics.scoring",
-    "score_features": "bench_datasets.metrics.scoring",
-    "scorer": "bench_datasets.metrics.scoring",
-    "show": "bench_datasets.metrics.showing",
-    "summarize": "bench_datasets.metrics.summarizing",
-    "write_run": "bench_datasets.metrics.files",
+    "read_scores": "bench_datasets.scoring.files",
+    "score": "bench_datasets.scoring.score",
+    "score_features": "bench_datasets.scoring.score",
+    "scorer": "bench_datasets.scoring.score",
+    "show": "bench_datasets.display.show",
+    "summarize": "bench_datasets.results.summarize",
+    "write_run": "bench_datasets.scoring.files",
 }
 
 __all__ = [
@@ -82,6 +83,7 @@ __all__ = [
     "write_run",
 ]
 
+serve_old_paths()
 register_all()
 serve_by_name()
 

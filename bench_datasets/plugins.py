@@ -5,7 +5,7 @@ A package declares its benchmark in its `pyproject.toml`:
     [project.entry-points."bench_datasets.benchmarks"]
     mybench = "my_package:BENCHMARK"
 
-The entry point's name is the benchmark's; what it points at is a `bench_datasets.benchmarks.Benchmark`. Looking for
+The entry point's name is the benchmark's; what it points at is a `bench_datasets.benchmark.Benchmark`. Looking for
 entry points reads the installed packages' metadata and imports none of them. A plug-in that can't be loaded, or isn't
 what it should be, gives a warning, and everything else goes on as if it were not installed.
 """

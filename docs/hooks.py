@@ -94,7 +94,7 @@ def commands() -> Iterator[str]:
     """Every command with its arguments and options, from the tree that parses them."""
     import typer
 
-    from bench_datasets.benchmarks import BENCHMARKS
+    from bench_datasets.benchmark import BENCHMARKS
     from bench_datasets.cli import app
 
     installed, own = ", ".join(BENCHMARKS), ", ".join(BENCHMARKS.own)  # plug-ins are not the package's
@@ -132,7 +132,7 @@ def signature(param: Any) -> str:
 
 def get(benchmark: str) -> Any:
     """A benchmark's entry."""
-    from bench_datasets.benchmarks import get_benchmark
+    from bench_datasets.benchmark import get_benchmark
 
     return get_benchmark(benchmark)
 

@@ -26,7 +26,7 @@ import pyarrow as pa
 
 from bench_datasets.faults import stops
 from bench_datasets.masks import MaskColumn, available_engines, encode_dense, parse_masks, using_engine
-from bench_datasets.metrics.scoring import scorer
+from bench_datasets.scoring.score import scorer
 
 LOT = 2000
 """Rows at a time."""

@@ -140,9 +140,9 @@ def look_into(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         names = set(archive.namelist())
     needed = (
-        "py.typed", "benchmarks.py", "plugins.py", "samples/pbench.py", "samples/instancebench.py", "samples/pvsg.py",
-        "cards/dataset_card.md", "report/templates/page.html", "published/pbench.json",
-        *(f"metrics/modules/{name}/{name}.py" for name in ("pbench", "instancebench", "pvsg")),
+        "py.typed", "benchmark.py", "plugins.py", "samples/pbench.py", "samples/instancebench.py", "samples/pvsg.py",
+        "cards/dataset_card.md", "report/templates/page.html", "results/paper_results/pbench.json",
+        *(f"benchmarks/{name}/{name}.py" for name in ("pbench", "instancebench", "pvsg")),
     )  # fmt: skip
     absent = [name for name in needed if f"bench_datasets/{name}" not in names]
     if absent:

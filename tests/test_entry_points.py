@@ -25,7 +25,7 @@ from pycocotools import mask as coco
 from typer.testing import CliRunner
 
 import bench_datasets as bd
-from bench_datasets.builders.instancebench_rows import truth_features
+from bench_datasets.benchmarks.instancebench.truth import truth_features
 from bench_datasets.cli import app
 from bench_datasets.masks import MASK_FEATURE
 
@@ -656,7 +656,7 @@ def test_rows_added_to_evaluate_one_by_one_are_judged_as_in_one_call() -> None:
 
 
 def test_plugin_without_row_faults_refuses_count_as_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
-    from bench_datasets.metrics import pbench
+    from bench_datasets.benchmarks.pbench import metric as pbench
 
     monkeypatch.delattr(pbench, "row_faults")
     with pytest.raises(bd.BenchError, match="pbench can't count faulty predictions as wrong"):

@@ -15,16 +15,16 @@ import pytest
 from datasets import load_dataset
 
 import bench_datasets as bd
-from bench_datasets.benchmarks import BENCHMARKS, SURFACE, Benchmark, get_benchmark
-from bench_datasets.builders import register_all
+from bench_datasets.benchmark import BENCHMARKS, SURFACE, Benchmark, get_benchmark
 from bench_datasets.cli.doctor import examine
+from bench_datasets.data import register_all
 from bench_datasets.faults import BenchError
 from bench_datasets.plugins import GROUP, PluginError, PluginWarning, find_plugins
 
 ROOT = Path(__file__).resolve().parents[1]
 EXAMPLE = ROOT / "examples" / "plugin_refcoco"
 SOUND = (
-    "from bench_datasets.benchmarks import Benchmark, Source\n"
+    "from bench_datasets.benchmark import Benchmark, Source\n"
     "B = Benchmark('{name}', 'Toy', 'toy.builder', 'toy.metric', ('default',), Source('', '', 'TOY'),"
     " {{'default': 'x'}})\n"
 )
@@ -119,7 +119,7 @@ def test_names_are_given_once(install: Install) -> None:
     assert any("'pbench' of toy_a" in text and "already" in text for text in said)
     assert any("'Toy-A' of toy_a" in text for text in said)
     assert any("'toy_a' of toy_b" in text and "toy_a 1.0 declares" in text for text in said)
-    assert BENCHMARKS["pbench"].metric == "bench_datasets.metrics.pbench"
+    assert BENCHMARKS["pbench"].metric == "bench_datasets.benchmarks.pbench.metric"
 
 
 def test_a_name_of_datasets_is_not_taken_over(install: Install) -> None:
@@ -175,7 +175,7 @@ def test_importing_imports_no_plugin(environment: dict[str, str]) -> None:
         "warnings.simplefilter('error')\n"
         "import bench_datasets\n"
         "assert not {'bench_refcoco', 'toy_broken_module'} & set(sys.modules)\n"
-        "from bench_datasets.benchmarks import BENCHMARKS\n"
+        "from bench_datasets.benchmark import BENCHMARKS\n"
         "BENCHMARKS['refcoco_toy'], BENCHMARKS['pvsg']\n"
         "assert 'toy_broken_module' not in sys.modules\n"
     )
@@ -200,7 +200,7 @@ LACKING = "LABEL_COLUMNS = ()\ndef attach(): ...\nfeatures = 1\n"
         (LACKING, "lacks ANSWER_COLUMNS, SCORE_COLUMNS, PROTOCOLS, get_protocol, .*gather, summarize_table;"),
         ("raise RuntimeError('no')", "can't be imported: RuntimeError: no"),
         ("\n".join(f"{name} = 1" for name in SURFACE), "expected functions, .* as features, .*gather"),
-        ("from bench_datasets.metrics.pbench import *", None),
+        ("from bench_datasets.benchmarks.pbench.metric import *", None),
     ],
 )
 def test_the_doctor_looks_at_the_metric(
@@ -269,9 +269,9 @@ def test_doctor_tells_a_headline_that_is_no_metric(
 ) -> None:
     source = (
         "from dataclasses import replace\n"
-        "from bench_datasets.benchmarks import BENCHMARKS\n"
+        "from bench_datasets.benchmark import BENCHMARKS\n"
         "B = replace(BENCHMARKS.own['instancebench'], name='toy_head', headline={'default': 'mIoU'},"
-        " modules={'predictions': 'bench_datasets.predictions.instancebench'})\n"
+        " modules={'predictions': 'bench_datasets.benchmarks.instancebench.predictions'})\n"
     )
     install("toy_head", source, "toy_head")
     assert (wrong := examine(0)["plugins"]["toy_head"]["wrong"]) is not None

@@ -10,13 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bench_datasets.metrics.comparing import Difference
-from bench_datasets.metrics.comparison_view import _row
 from bench_datasets.report import drawing
-from bench_datasets.report.content import Ladder, Lane
-from bench_datasets.results import Metric, Result, Slice
-from bench_datasets.results_layout import Grid
-from bench_datasets.results_view import as_html, as_text, by_n, grids, n_of, show
+from bench_datasets.report.page_data import Ladder, Lane
+from bench_datasets.results.compare import Difference
+from bench_datasets.results.comparison_tables import _row
+from bench_datasets.results.layout import Grid
+from bench_datasets.results.result import Metric, Result, Slice
+from bench_datasets.results.tables import as_html, as_text, by_n, grids, n_of, show
 
 PARTS = ("level_0", "level_1", "dense")
 NAMES = ("macro_f1", "giou", "il_mcc", "count_error", "pmf1")

@@ -18,9 +18,9 @@ from pycocotools import mask as coco
 from scipy import ndimage
 
 import bench_datasets as bd
-from bench_datasets.benchmarks import BENCHMARKS
-from bench_datasets.builders import open_truth
+from bench_datasets.benchmark import BENCHMARKS
 from bench_datasets.cli.demo import demo
+from bench_datasets.data import open_truth
 
 from .blocks import ROOT, blocks, environment, run
 

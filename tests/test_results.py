@@ -14,7 +14,7 @@ from datasets import Dataset, Features, List, Value
 
 import bench_datasets as bd
 from bench_datasets.masks import MASK_FEATURE
-from bench_datasets.results import Metric, Result, Slice
+from bench_datasets.results.result import Metric, Result, Slice
 
 HOSTILE = "</table><script>alert('x')</script>\x1b[31m\n&\"<b>"
 FULL = {"size": [1, 5], "counts": "05"}

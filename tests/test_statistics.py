@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from bench_datasets import statistics
-from bench_datasets.statistics import Estimate, Statistic, estimate, percentile_interval, weights
+from bench_datasets.results import statistics
+from bench_datasets.results.statistics import Estimate, Statistic, estimate, percentile_interval, weights
 
 FIVE = {"rng" if "rng" in inspect.signature(stats.bootstrap).parameters else "random_state": 5}
 """The seed of scipy's draws, by the name that this scipy has for it."""
@@ -153,11 +153,11 @@ def test_intervals_of_draws() -> None:
 
 def test_ticker_logs_only_what_takes_long(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     """Nothing in the first seconds, then a line per interval, none at the end."""
-    from bench_datasets import statistics
+    from bench_datasets.results import statistics
 
     now = [0.0]
     monkeypatch.setattr(statistics.time, "monotonic", lambda: now[0])
-    caplog.set_level("INFO", logger="bench_datasets.statistics")
+    caplog.set_level("INFO", logger="bench_datasets.results.statistics")
     ticker = statistics.Ticker("bootstrap", 10_000)
     for seconds in (1.0, 5.0, 6.0, 16.0, 30.0):
         now[0] = seconds

@@ -13,9 +13,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from bench_datasets import temporary
+from bench_datasets._util import temporary
 from bench_datasets.faults import BenchError, BenchWarning
-from bench_datasets.predictions.store import Spool
+from bench_datasets.predictions.spool import Spool
 
 SCHEMA = pa.schema([("n", pa.int64())])
 ROOT = Path(__file__).resolve().parents[1]
@@ -66,7 +66,7 @@ def test_temporary_folder_that_is_new_or_has_no_lock_stays(own_tmpdir: Path) -> 
 
 def test_temporary_folder_of_living_process_stays(own_tmpdir: Path) -> None:
     code = (
-        "import sys, time; from bench_datasets.temporary import temporary_folder;"
+        "import sys, time; from bench_datasets._util.temporary import temporary_folder;"
         "print(temporary_folder('rows-').parent, flush=True); sys.stdin.read()"
     )
     environment = {**os.environ, "TMPDIR": str(own_tmpdir), "PYTHONPATH": str(ROOT)}
@@ -127,7 +127,7 @@ def test_signal_removes_temporary_files(tmp_path: Path, signal: str, code: int) 
     program = (
         "import importlib, os, signal, time\n"
         "app = importlib.import_module('bench_datasets.cli.app')\n"
-        "from bench_datasets.temporary import temporary_folder\n"
+        "from bench_datasets._util.temporary import temporary_folder\n"
         "def work(**options):\n"
         "    temporary_folder('rows-')\n"
         f"    os.kill(os.getpid(), signal.{signal})\n"

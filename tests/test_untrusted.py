@@ -9,12 +9,19 @@ from pathlib import Path
 import pytest
 
 from bench_datasets import read_predictions
-from bench_datasets.builders.instancebench_lines import read_tces
-from bench_datasets.builders.pvsg_annotation import read_annotation
+from bench_datasets._util.untrusted import (
+    NotRegularError,
+    load_json,
+    open_file,
+    open_regular,
+    read_regular,
+    refuse_outside,
+)
+from bench_datasets.benchmarks.instancebench.manifest import read_tces
+from bench_datasets.benchmarks.pvsg.annotation import read_annotation
 from bench_datasets.faults import BenchError, FaultError, shorten, shorten_text
-from bench_datasets.predictions.location import locate
-from bench_datasets.results import Result
-from bench_datasets.untrusted import NotRegularError, load_json, open_file, open_regular, read_regular, refuse_outside
+from bench_datasets.predictions.files import locate
+from bench_datasets.results.result import Result
 
 LINE = '{"id": 1, "masks": [{"size": [2, 3], "counts": [1, 5]}]}'
 

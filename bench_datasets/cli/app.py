@@ -16,7 +16,8 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from bench_datasets import __version__, interrupts
+from bench_datasets import __version__
+from bench_datasets._util import interrupts
 from bench_datasets.cli import (
     check,
     compare,
@@ -31,8 +32,8 @@ from bench_datasets.cli import (
     report,
     score,
 )
-from bench_datasets.cli.once import Once
-from bench_datasets.cli.screen import Settings, complain, last_words, settle
+from bench_datasets.cli.console import Settings, complain, last_words, settle
+from bench_datasets.cli.repeated_options import Once
 
 _GLOBAL = ("--debug", "--verbose")
 

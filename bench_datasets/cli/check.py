@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from bench_datasets.cli import choices
-from bench_datasets.cli.screen import clean, echo, out, remark, worded, working
+from bench_datasets.cli import options
+from bench_datasets.cli.console import clean, echo, out, remark, worded, working
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -16,23 +16,23 @@ if TYPE_CHECKING:
 
 
 def check(
-    benchmark: choices.BenchmarkName,
-    predictions: choices.Predictions,
-    data: choices.Data = None,
-    split: choices.Split = "test",
-    protocol: choices.Protocol = None,
-    missing: choices.Missing = "error",
-    on_fault: choices.OnFault = "stop",
-    format: choices.Format = None,
-    as_json: choices.Json = False,
+    benchmark: options.BenchmarkName,
+    predictions: options.Predictions,
+    data: options.Data = None,
+    split: options.Split = "test",
+    protocol: options.Protocol = None,
+    missing: options.Missing = "error",
+    on_fault: options.OnFault = "stop",
+    format: options.Format = None,
+    as_json: options.Json = False,
 ) -> None:
     """List everything that is wrong with predictions and their ground truth. Exit code 1 where `score` would stop.
 
     Example: bench-datasets check pbench --data sample --predictions demo/pbench/careful.jsonl
     """
-    wanted, level = choices.split_of(benchmark, split)
-    kind = choices.format_of(benchmark, format)
-    choice = {"protocol": choices.protocol_of(benchmark, protocol), "missing": missing, "on_fault": on_fault}
+    wanted, level = options.split_of(benchmark, split)
+    kind = options.format_of(benchmark, format)
+    choice = {"protocol": options.protocol_of(benchmark, protocol), "missing": missing, "on_fault": on_fault}
     report = _report(benchmark, predictions, data, wanted, level, kind, choice)
     if as_json:
         echo(report.to_json())
@@ -46,10 +46,10 @@ def _report(
     benchmark: str, predictions: str, data: str | None, split: str, level: str | None, kind: str | None,
     choice: dict[str, str],
 ) -> CheckReport:  # fmt: skip
-    import bench_datasets.metrics.checking as ours
-    from bench_datasets.builders.sources import SourceUnreachableError
-    from bench_datasets.cli.answers import read_answers
+    import bench_datasets.scoring.check as ours
+    from bench_datasets.cli.predictions_option import read_answers
     from bench_datasets.cli.score import part_of
+    from bench_datasets.data.source import SourceUnreachableError
     from bench_datasets.faults import FaultError
 
     answers: Any

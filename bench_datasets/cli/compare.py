@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bench_datasets.cli import choices
-from bench_datasets.cli.screen import echo, out, say, working
+from bench_datasets.cli import options
+from bench_datasets.cli.console import echo, out, say, working
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from bench_datasets.metrics.comparing import Comparison
+    from bench_datasets.results.compare import Comparison
 
 
 def compare(
@@ -57,8 +57,8 @@ def compare(
     permutations: Annotated[
         int, typer.Option("--permutations", metavar="N", min=1, help="Number of permutations of the significance test.")
     ] = 10_000,
-    seed: choices.Seed = 0,
-    as_json: choices.Json = False,
+    seed: options.Seed = 0,
+    as_json: options.Json = False,
 ) -> None:
     """Compare runs: paired differences with confidence intervals and significance tests.
 
@@ -66,7 +66,7 @@ def compare(
 
     Example: bench-datasets compare demo/pbench/careful demo/pbench/hasty
     """  # fmt: skip
-    from bench_datasets.metrics.comparing import compare as compared
+    from bench_datasets.results.compare import compare as compared
 
     if len(runs) < 2:
         raise typer.BadParameter(f"expected two runs or more, got {len(runs)}", param_hint="'A B...'")
@@ -86,7 +86,7 @@ def compare(
 def _show(console: Console, comparison: Comparison, by: Sequence[str], *, whole: bool) -> None:
     """Sentences first, then one table per pair, then places; below, the sentences again, or where the rest is."""
     from bench_datasets.cli.tables import show_grid
-    from bench_datasets.metrics.comparison_view import NOTES, further, grids, main_part, opening, said
+    from bench_datasets.results.comparison_tables import NOTES, further, grids, main_part, opening, said
 
     shown = comparison if whole else main_part(comparison, by)
     first, *remarks = opening(comparison)

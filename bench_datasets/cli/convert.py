@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from bench_datasets.cli import choices
-from bench_datasets.cli.once import Once
-from bench_datasets.cli.screen import echo, out, remark, working
+from bench_datasets.cli import options
+from bench_datasets.cli.console import echo, out, remark, working
+from bench_datasets.cli.repeated_options import Once
 
 app = typer.Typer(no_args_is_help=True, help="Turn other annotations into a benchmark's own layout.")
 
@@ -34,7 +34,7 @@ def refcoco(
     images: Annotated[
         str, typer.Option("--images", metavar="DIR", help="Folder of the images, relative to the manifest's.")
     ] = "images",
-    as_json: choices.Json = False,
+    as_json: options.Json = False,
 ) -> None:
     """Write an InstanceBench manifest from RefCOCO's refs.
 
@@ -46,7 +46,7 @@ def refcoco(
 
     Example: bench-datasets convert refcoco --instances instances.json --refs refs.p --split val --out data/test.jsonl
     """
-    from bench_datasets.builders.refcoco import refcoco_to_manifest
+    from bench_datasets.benchmarks.instancebench.refcoco import refcoco_to_manifest
 
     with working("converting"):
         done = refcoco_to_manifest(instances, refs, to, split=split, split_by=split_by, images=images)
@@ -77,7 +77,7 @@ def coco(
         str | None, typer.Option("--images", metavar="DIR", help="Folder of the images; without it none are written.")
     ] = None,
     level: Annotated[str, typer.Option("--level", metavar="L", help="PBench level to write the rows as.")] = "level_0",
-    as_json: choices.Json = False,
+    as_json: options.Json = False,
 ) -> None:
     """Write ground truth of PBench from COCO annotations: one row per image and category, or per caption.
 
@@ -89,7 +89,7 @@ def coco(
 
     Example: bench-datasets convert coco --instances instances.json --out own
     """
-    from bench_datasets.builders.pbench_coco import coco_to_pbench
+    from bench_datasets.benchmarks.pbench.coco_source import coco_to_pbench
 
     with working("converting"):
         done = coco_to_pbench(instances, to, captions=captions, split=split, images=images, level=level)

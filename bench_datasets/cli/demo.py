@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bench_datasets.benchmarks import get_benchmark
-from bench_datasets.cli import choices
-from bench_datasets.cli.screen import echo, out, program, say, working
+from bench_datasets.benchmark import get_benchmark
+from bench_datasets.cli import options
+from bench_datasets.cli.console import echo, out, program, say, working
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from bench_datasets.results import Result
-    from bench_datasets.results_layout import Grid
+    from bench_datasets.results.layout import Grid
+    from bench_datasets.results.result import Result
 
 SHOWN: dict[str, tuple[str, ...]] = {
     "pbench": (*(f"macro_f1/{part}" for part in (*(f"level_{k}" for k in range(5)), "dense")), "average"),
@@ -55,7 +55,7 @@ def demo(
             "--out", metavar="DIR", help="Keep each model's predictions and run there, and a page about all of them."
         ),
     ] = None,
-    as_json: choices.Json = False,
+    as_json: options.Json = False,
 ) -> None:
     """Draw small samples of all benchmarks, score three imaginary models and set them side by side. Needs no data.
 
@@ -74,11 +74,11 @@ def demo(
 def _play(benchmark: str, folder: str | None) -> Played:
     """Draw, score and, where there is a folder, write."""
     from bench_datasets import samples
-    from bench_datasets.builders import open_truth
-    from bench_datasets.metrics.files import write_run
-    from bench_datasets.metrics.scoring import score
-    from bench_datasets.metrics.summarizing import summarize
+    from bench_datasets.data import open_truth
     from bench_datasets.predictions import read_predictions
+    from bench_datasets.results.summarize import summarize
+    from bench_datasets.scoring.files import write_run
+    from bench_datasets.scoring.score import score
 
     with working(f"{benchmark}: drawing the sample"):
         place = str(getattr(samples, f"{benchmark}_sample_dir")())
@@ -178,7 +178,7 @@ def _side_by_side(console: Console, one: Played, protocol: str) -> Any:
     from rich.text import Text
 
     from bench_datasets.cli.tables import fitting, interval, new_table
-    from bench_datasets.results_view import n_of, show
+    from bench_datasets.results.tables import n_of, show
 
     runs = {model: mine[protocol] for model, mine in one.results.items()}
     headline = next(iter(runs.values())).headline
@@ -200,8 +200,8 @@ def _side_by_side(console: Console, one: Played, protocol: str) -> Any:
 def _other_protocols(results: dict[str, dict[str, Result]], names: list[str]) -> Grid:
     """The headline metric of each model under some protocols, as a grid."""
     from bench_datasets.cli.tables import interval
-    from bench_datasets.results_layout import Grid
-    from bench_datasets.results_view import n_of, show
+    from bench_datasets.results.layout import Grid
+    from bench_datasets.results.tables import n_of, show
 
     rows = []
     for name in names:

@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bench_datasets import __version__
-from bench_datasets.benchmarks import BENCHMARKS, lacking
-from bench_datasets.cli import choices
-from bench_datasets.cli.screen import clean, echo, out, working
+from bench_datasets.benchmark import BENCHMARKS, lacking
+from bench_datasets.cli import options
+from bench_datasets.cli.console import clean, echo, out, working
 from bench_datasets.plugins import PluginWarning
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def doctor(
     timeout: Annotated[
         float, typer.Option("--timeout", metavar="SECONDS", min=0, help="Wait for the Hub at most; 0: don't ask it.")
     ] = TIMEOUT,
-    as_json: choices.Json = False,
+    as_json: options.Json = False,
 ) -> None:
     """Say what this installation can do and what it lacks. Exit code 1 if something that every command needs is broken.
 
@@ -112,8 +112,8 @@ def _checked(problems: list[str], what: str, look: Callable[[], Any]) -> Any:
 
 def _names() -> list[str]:
     """The names that `load_dataset` knows through this package."""
-    from bench_datasets.builders import register_all
-    from bench_datasets.builders.registry import registered
+    from bench_datasets.data import register_all
+    from bench_datasets.data.registry import registered
 
     register_all()
     return registered()
@@ -211,9 +211,9 @@ def _headline_problem(name: str) -> str | None:
     """A headline that is no metric of a plug-in's own sample, in words; None too where the sample can't be scored."""
     from datasets import Dataset
 
-    from bench_datasets.metrics.scoring import score
-    from bench_datasets.metrics.summarizing import summarize
     from bench_datasets.predictions.read import module_of
+    from bench_datasets.results.summarize import summarize
+    from bench_datasets.scoring.score import score
 
     for protocol, key in BENCHMARKS[name].headline.items():
         try:

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bench_datasets.benchmarks import get_benchmark
-from bench_datasets.cli import choices
-from bench_datasets.cli.screen import echo, out, remark, say, worded, working
+from bench_datasets.benchmark import get_benchmark
+from bench_datasets.cli import options
+from bench_datasets.cli.console import echo, out, remark, say, worded, working
 from bench_datasets.faults import BenchError, FaultError
 
 if TYPE_CHECKING:
     from PIL import Image
 
-    from bench_datasets.metrics.planning import Plan
+    from bench_datasets.scoring.prepare import Plan
 
 SUGGESTED = 3
 """Keys that are named where one is unknown."""
@@ -45,14 +45,14 @@ class _Told:
 
 
 def explain(
-    benchmark: choices.BenchmarkName,
-    predictions: choices.Predictions,
+    benchmark: options.BenchmarkName,
+    predictions: options.Predictions,
     keys: Annotated[
         list[str] | None, typer.Argument(metavar="KEY...", help="Rows by key, as scores and faults name them.")
     ] = None,
-    data: choices.Data = None,
-    split: choices.Split = "test",
-    protocol: choices.Protocol = None,
+    data: options.Data = None,
+    split: options.Split = "test",
+    protocol: options.Protocol = None,
     worst: Annotated[
         int | None, typer.Option("--worst", metavar="N", min=1, help="The N rows with the lowest scores of their own.")
     ] = None,
@@ -60,8 +60,8 @@ def explain(
         str | None,
         typer.Option("--out", metavar="PNG", help="Draw the row there; several rows get a number before the ending."),
     ] = None,
-    format: choices.Format = None,
-    as_json: choices.Json = False,
+    format: options.Format = None,
+    as_json: options.Json = False,
 ) -> None:
     """Say why rows have the scores they have: rows by key, or those with the lowest scores.
 
@@ -71,8 +71,8 @@ def explain(
         raise typer.BadParameter("expected keys of rows, or --worst N", param_hint="'KEY...'")
     if file is not None and Path(file).suffix.lower() != ".png":
         raise typer.BadParameter(f"expected a file that ends in .png, got {file!r}", param_hint="'--out'")
-    chosen = choices.protocol_of(benchmark, protocol)
-    plan = _plan(benchmark, predictions, data, split, chosen, choices.format_of(benchmark, format))
+    chosen = options.protocol_of(benchmark, protocol)
+    plan = _plan(benchmark, predictions, data, split, chosen, options.format_of(benchmark, format))
     for line in _unknown(plan):
         remark(line)
     units: dict[str, list[int]] = {}
@@ -103,11 +103,11 @@ def explain(
 
 def _plan(benchmark: str, predictions: str, data: str | None, split: str, protocol: str, kind: str | None) -> Plan:
     """Truth and predictions, paired; what is faulty is told row by row."""
-    from bench_datasets.cli.answers import read_answers
+    from bench_datasets.cli.predictions_option import read_answers
     from bench_datasets.cli.score import part_of
-    from bench_datasets.metrics.planning import make_plan
+    from bench_datasets.scoring.prepare import make_plan
 
-    wanted, level = choices.split_of(benchmark, split)
+    wanted, level = options.split_of(benchmark, split)
     answers = read_answers(benchmark, predictions, kind, data)
     with working("reading the truth"):
         truth, answers = part_of(benchmark, answers, data, wanted, level)
@@ -130,8 +130,8 @@ def _scores(plan: Plan) -> dict[str, float]:
     """Each row's own score, as the report's page has it; rows that count nowhere are left out."""
     import pyarrow as pa
 
-    from bench_datasets.metrics.summarizing import read_table, summarize
     from bench_datasets.report.runs import Run
+    from bench_datasets.results.summarize import read_table, summarize
 
     scores = plan.finish(plan.score(plan.everything))
     table = read_table(scores, plan.metric)
@@ -166,9 +166,9 @@ def _refuse_unknown(keys: Sequence[str], known: Sequence[str]) -> None:
 
 def _images(benchmark: str, data: str | None, split: str, keys: Sequence[str]) -> dict[str, Any]:
     """The images of some rows by key, as far as they are at hand."""
-    from bench_datasets.builders import open_truth
+    from bench_datasets.data import open_truth
 
-    stream = open_truth(benchmark, data, split=choices.split_of(benchmark, split)[0], images=True, streaming=True)
+    stream = open_truth(benchmark, data, split=options.split_of(benchmark, split)[0], images=True, streaming=True)
     if "image" not in (stream.features or {}):
         return {}
     found: dict[str, Any] = {}
@@ -184,8 +184,8 @@ def _tell(
     plan: Plan, key: str, units: Sequence[int], image: Any, protocol: str, score: float | None
 ) -> list[_Told]:  # fmt: skip
     """One row explained, once for each of a model's answers to all of it."""
-    from bench_datasets.metrics.explaining import explain as why
-    from bench_datasets.metrics.planning import UnitScorer
+    from bench_datasets.display.explain import explain as why
+    from bench_datasets.scoring.prepare import UnitScorer
 
     told = []
     for unit in units:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bench_datasets.benchmarks import Benchmark, get_benchmark
-from bench_datasets.cli import choices
-from bench_datasets.cli.screen import echo, out, working
+from bench_datasets.benchmark import Benchmark, get_benchmark
+from bench_datasets.cli import options
+from bench_datasets.cli.console import echo, out, working
 from bench_datasets.faults import FAULTS
 
 if TYPE_CHECKING:
@@ -22,22 +22,22 @@ EXAMPLES = 3
 
 
 def info(
-    benchmark: choices.BenchmarkName,
-    data: choices.Data = None,
+    benchmark: options.BenchmarkName,
+    data: options.Data = None,
     cost: Annotated[
         bool, typer.Option("--cost", help="Estimate what scoring takes, in time and memory, instead.")
     ] = False,
     num_proc: Annotated[
         int, typer.Option("--num-proc", metavar="N", min=1, help="With --cost: processes to score with.")
     ] = 1,
-    as_json: choices.Json = False,
+    as_json: options.Json = False,
 ) -> None:
     """Show a benchmark: its source, licence, protocols, metrics, rows, faults and content hash. No image is read.
 
     Example: bench-datasets info pbench --data sample
     """
     if cost:
-        from bench_datasets.cli.costing import show_cost
+        from bench_datasets.cli.cost import show_cost
 
         show_cost(benchmark, data, num_proc, as_json)
         return
@@ -60,12 +60,12 @@ def facts(benchmark: str, data: str | None = None) -> dict[str, Any]:
     """
     from datasets import Dataset
 
-    from bench_datasets.builders import open_truth, provenance
-    from bench_datasets.metrics.hashes import content_hash
-    from bench_datasets.metrics.legend import meanings
-    from bench_datasets.metrics.scoring import score
-    from bench_datasets.metrics.summarizing import faults_by_code, summarize
+    from bench_datasets.data import open_truth, provenance
     from bench_datasets.predictions.read import module_of
+    from bench_datasets.results.legend import meanings
+    from bench_datasets.results.summarize import faults_by_code, summarize
+    from bench_datasets.scoring.hashes import content_hash
+    from bench_datasets.scoring.score import score
 
     entry = get_benchmark(benchmark)
     metric = entry.metric_module()
@@ -141,9 +141,9 @@ def _rows_of(metrics: dict[str, Any]) -> int:
 def _show(console: Console, found: dict[str, Any]) -> None:
     from rich.text import Text
 
-    from bench_datasets.cli.screen import clean, say
+    from bench_datasets.cli.console import clean, say
     from bench_datasets.cli.tables import new_table, show_faults, show_grid, show_legend, show_table
-    from bench_datasets.results_layout import Grid
+    from bench_datasets.results.layout import Grid
 
     say(console, found["title"], "bold")
     revision = f" at {found['revision']}" if found["revision"] else ""

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bench_datasets.cli import choices
-from bench_datasets.cli.screen import clean, echo, err, out, remark, say, working
+from bench_datasets.cli import options
+from bench_datasets.cli.console import clean, echo, err, out, remark, say, working
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -32,7 +32,7 @@ def leaderboard(
     html: Annotated[
         str | None, typer.Option("--html", metavar="F", help="Write one page that needs nothing else.")
     ] = None,
-    as_json: choices.Json = False,
+    as_json: options.Json = False,
 ) -> None:
     """Show runs in tables, ranked by the headline metric. Runs that are not comparable stand in different tables.
 
@@ -63,7 +63,7 @@ def leaderboard(
 
 def _show(console: Console, board: Board) -> None:
     from bench_datasets.hub.leaderboard_view import PARTIAL
-    from bench_datasets.results_view import NOTE
+    from bench_datasets.results.tables import NOTE
 
     for group in board.groups:
         say(console, group.title, "bold")
@@ -79,7 +79,7 @@ def _show_group(console: Console, group: Group) -> None:
     """One table where it fits, at need with short heads; else the headline's parts in a second one below."""
     from bench_datasets.cli.tables import fits, plain_table, show_table
     from bench_datasets.hub.leaderboard_view import brief, grid, left_of
-    from bench_datasets.results_layout import Grid
+    from bench_datasets.results.layout import Grid
 
     whole, (short, legend) = grid(group), brief(group)
     names, first = left_of(whole), len(whole.head) - len(group.parts)

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from bench_datasets.cli import choices
-from bench_datasets.cli.screen import working
+from bench_datasets.cli import options
+from bench_datasets.cli.console import working
 
 
 def merge(
@@ -19,25 +19,25 @@ def merge(
     k: Annotated[
         str | None, typer.Option("--k", metavar="20,50,100", help="PVSG: ranks up to which triplets count.")
     ] = None,
-    draws: choices.Draws = 10_000,
-    seed: choices.Seed = 0,
-    every: choices.Every = False,
-    as_json: choices.Json = False,
+    draws: options.Draws = 10_000,
+    seed: options.Seed = 0,
+    every: options.Every = False,
+    as_json: options.Json = False,
 ) -> None:
     """Join the parts of one scoring; the files are those that one process would have written.
 
     Example: bench-datasets merge parts --out run
     """
-    from bench_datasets import engines
+    from bench_datasets import execution
     from bench_datasets.cli.tables import show_run
-    from bench_datasets.metrics.files import write_run
-    from bench_datasets.metrics.provenance import provenance_of
-    from bench_datasets.metrics.summarizing import summarize
+    from bench_datasets.results.summarize import summarize
+    from bench_datasets.scoring.files import write_run
+    from bench_datasets.scoring.provenance import provenance_of
 
     with working("joining the parts"):
-        scores = engines.merge(parts)
+        scores = execution.merge(parts)
         benchmark = (provenance_of(scores) or {})["benchmark"]
-        ranks = choices.ranks_of(benchmark, k)
+        ranks = options.ranks_of(benchmark, k)
         result = summarize(benchmark, scores, by=list(dict.fromkeys(by or ())), draws=draws, seed=seed, **ranks)
     files = write_run(scores, result, folder)
     show_run(result, files, as_json=as_json, every=every, by=by or ())

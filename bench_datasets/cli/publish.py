@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bench_datasets.cli import choices
-from bench_datasets.cli.once import Once
+from bench_datasets.cli import options
+from bench_datasets.cli.console import echo, out, remark, waits
 from bench_datasets.cli.publish_dataset import (
     DryRun,
     Private,
@@ -20,7 +20,7 @@ from bench_datasets.cli.publish_dataset import (
     refuse_unseen,
     tell,
 )
-from bench_datasets.cli.screen import echo, out, remark, waits
+from bench_datasets.cli.repeated_options import Once
 
 if TYPE_CHECKING:
     from bench_datasets.hub.results import Published
@@ -68,7 +68,7 @@ def publish_results(
     ] = False,
     dry_run: DryRun = False,
     yes: Yes = False,
-    as_json: choices.Json = False,
+    as_json: options.Json = False,
 ) -> None:
     """Publish a run: scores and numbers into a results repo, an entry and a table into the model's repo.
 

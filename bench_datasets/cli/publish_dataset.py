@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bench_datasets.benchmarks import BENCHMARKS, get_benchmark
-from bench_datasets.cli import choices
-from bench_datasets.cli.screen import echo, out, remark, waits, working
+from bench_datasets.benchmark import BENCHMARKS, get_benchmark
+from bench_datasets.cli import options
+from bench_datasets.cli.console import echo, out, remark, waits, working
 from bench_datasets.faults import BenchError
 
 if TYPE_CHECKING:
@@ -27,13 +27,13 @@ Yes = Annotated[bool, typer.Option("--yes", "-y", help="Ask no question; go on a
 
 
 def _names(values: list[str] | None) -> list[str]:
-    return [choices.one_of(value, BENCHMARKS, "BENCHMARK") for value in values or ()]
+    return [options.one_of(value, BENCHMARKS, "BENCHMARK") for value in values or ()]
 
 
 def publish_dataset(
-    benchmark: choices.BenchmarkName,
+    benchmark: options.BenchmarkName,
     repo: Annotated[str, typer.Option("--repo", metavar="ORG/NAME", help="The dataset on the Hub; made if missing.")],
-    data: choices.Data = None,
+    data: options.Data = None,
     with_images: Annotated[
         bool,
         typer.Option(
@@ -46,7 +46,7 @@ def publish_dataset(
     private: Private = None,
     dry_run: DryRun = False,
     yes: Yes = False,
-    as_json: choices.Json = False,
+    as_json: options.Json = False,
 ) -> None:
     """Publish a benchmark's truth as Parquet that anybody loads without this package: labels and masks, no pixels.
 
@@ -82,7 +82,7 @@ def publish_metrics(
     ] = None,
     private: Private = None,
     dry_run: DryRun = False,
-    as_json: choices.Json = False,
+    as_json: options.Json = False,
 ) -> None:
     """Publish metrics as Spaces, so that evaluate.load("ORG/pbench") gives them where this package is installed.
 

@@ -8,14 +8,14 @@ from typing import Annotated
 
 import typer
 
-from bench_datasets.cli import choices
-from bench_datasets.cli.screen import echo, out, remark, working
+from bench_datasets.cli import options
+from bench_datasets.cli.console import echo, out, remark, working
 
 
 def report(
     runs: Annotated[list[str], typer.Argument(metavar="DIR...", help="The folder of a run, or of several to compare.")],
     file: Annotated[str, typer.Option("--out", metavar="FILE", help="The page to write.")] = "report.html",
-    data: choices.Data = None,
+    data: options.Data = None,
     predictions: Annotated[
         list[str] | None,
         typer.Option("--predictions", metavar="P", help="A run's predictions, in the runs' order. Repeatable."),
@@ -26,7 +26,7 @@ def report(
             "--name", metavar="NAME", help="Name of a run, in the order of the runs. Default: its folder's name."
         ),
     ] = None,
-    split: choices.Split = "test",
+    split: options.Split = "test",
     assets: Annotated[
         bool, typer.Option("--assets", help="Put the pictures that do not fit into a folder beside the page.")
     ] = False,
@@ -37,8 +37,8 @@ def report(
     draws: Annotated[
         int, typer.Option("--draws", metavar="N", min=1, help="Number of bootstrap draws and permutations.")
     ] = 10_000,
-    seed: choices.Seed = 0,
-    as_json: choices.Json = False,
+    seed: options.Seed = 0,
+    as_json: options.Json = False,
 ) -> None:
     """Write one HTML page about a run, or about several: metrics, comparison, errors, and a gallery of rows.
 

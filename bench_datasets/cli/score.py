@@ -12,28 +12,28 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bench_datasets.benchmarks import get_benchmark
-from bench_datasets.cli import choices
-from bench_datasets.cli.screen import out, progress, remark, working
+from bench_datasets.benchmark import get_benchmark
+from bench_datasets.cli import options
+from bench_datasets.cli.console import out, progress, remark, working
 from bench_datasets.faults import BenchError
 
 if TYPE_CHECKING:
-    from bench_datasets.results import Result
+    from bench_datasets.results.result import Result
 
 
 def score(
     context: typer.Context,
-    benchmark: choices.BenchmarkName,
-    predictions: choices.Predictions,
-    data: choices.Data = None,
-    split: choices.Split = "test",
-    protocol: choices.Protocol = None,
+    benchmark: options.BenchmarkName,
+    predictions: options.Predictions,
+    data: options.Data = None,
+    split: options.Split = "test",
+    protocol: options.Protocol = None,
     folder: Annotated[
         str | None,
         typer.Option("--out", metavar="DIR", help="Write scores.parquet and result.json there; else only print."),
     ] = None,
-    missing: choices.Missing = "error",
-    on_fault: choices.OnFault = "stop",
+    missing: options.Missing = "error",
+    on_fault: options.OnFault = "stop",
     limit: Annotated[
         int | None, typer.Option("--limit", metavar="N", min=1, help="Score N rows only; the result is then partial.")
     ] = None,
@@ -45,8 +45,8 @@ def score(
             help="Numbers for each value of it, too; with --limit, N rows of each. Repeatable.",
         ),
     ] = None,
-    draws: choices.Draws = 10_000,
-    seed: choices.Seed = 0,
+    draws: options.Draws = 10_000,
+    seed: options.Seed = 0,
     boundary: Annotated[
         bool, typer.Option("--boundary", help="Compare outlines too: boundary IoU and boundary F.")
     ] = False,
@@ -71,33 +71,33 @@ def score(
         str | None,
         typer.Option("--oracle", metavar="tubes|relations", help="PVSG: take these from the truth: what if?"),
     ] = None,
-    engine: choices.Engine = None,
-    threads: choices.Threads = 1,
-    format: choices.Format = None,
-    every: choices.Every = False,
-    as_json: choices.Json = False,
+    engine: options.Engine = None,
+    threads: options.Threads = 1,
+    format: options.Format = None,
+    every: options.Every = False,
+    as_json: options.Json = False,
 ) -> None:
     """Score predictions. Reads label columns alone: no image is fetched to make a number.
 
     Example: bench-datasets score pbench --data sample --predictions demo/pbench/careful.jsonl --out run
     """
-    from bench_datasets.cli.answers import read_answers
-    from bench_datasets.cli.cluster import score_there
+    from bench_datasets.cli.predictions_option import read_answers
+    from bench_datasets.cli.ray import score_there
     from bench_datasets.cli.tables import show_run
-    from bench_datasets.engines import score_shard, scoring_in_parts
+    from bench_datasets.execution import score_shard, scoring_in_parts
     from bench_datasets.masks import using_engine
-    from bench_datasets.metrics.files import write_run
-    from bench_datasets.metrics.hints import explain_near_zero
-    from bench_datasets.metrics.planning import make_plan
-    from bench_datasets.metrics.summarizing import summarize
+    from bench_datasets.results.summarize import summarize
+    from bench_datasets.scoring.files import write_run
+    from bench_datasets.scoring.hints import explain_near_zero
+    from bench_datasets.scoring.prepare import make_plan
 
-    chosen = choices.protocol_of(benchmark, protocol)
-    kind = choices.format_of(benchmark, format)
-    wanted, level = choices.split_of(benchmark, split)
+    chosen = options.protocol_of(benchmark, protocol)
+    kind = options.format_of(benchmark, format)
+    wanted, level = options.split_of(benchmark, split)
     columns = list(dict.fromkeys(by or ()))
     sliced = _slices(benchmark, columns, limited=limit is not None)
-    ranks = choices.ranks_of(benchmark, k)
-    part = choices.shard_of(shard)
+    ranks = options.ranks_of(benchmark, k)
+    part = options.shard_of(shard)
     if part is not None and folder is None:
         raise typer.BadParameter("a part needs a folder to be written to: give --out", param_hint="'--shard'")
     if folder is not None:
@@ -171,17 +171,17 @@ def part_of(
         by: columns by whose values they are taken.
         stream: whether to stream the truth.
     """
-    from bench_datasets.builders import open_truth
-    from bench_datasets.cli.part import mark_strangers, restrict, take
+    from bench_datasets.cli.subset import mark_strangers, restrict, take
+    from bench_datasets.data import open_truth
 
     truth = open_truth(benchmark, data, split=split, streaming=stream)
     if level is None and limit is None:
         return truth, answers
     metric = get_benchmark(benchmark).metric_module()
     if limit is not None:
-        names = [name for name in choices.flat_columns(truth.features.arrow_schema) if name in metric.LABEL_COLUMNS]
+        names = [name for name in options.flat_columns(truth.features.arrow_schema) if name in metric.LABEL_COLUMNS]
         for column in by:
-            choices.one_of(column, names, "--by")
+            options.one_of(column, names, "--by")
     part = take(truth, metric, level=level, limit=limit, by=by if limit else ())
     # Where predictions bear the rows' own names, those for rows that were not taken are told apart by the pairing.
     return part.rows, restrict(answers, part) if hasattr(metric, "row_names") else mark_strangers(answers, part)
@@ -189,19 +189,19 @@ def part_of(
 
 def _slices(benchmark: str, by: Sequence[str], *, limited: bool) -> list[str]:
     """The columns to slice the result by; with a limit, columns of the truth that no score row has are left out."""
-    from bench_datasets.metrics.scoring import score_features
+    from bench_datasets.scoring.score import score_features
 
-    names = ["count", "position", *choices.flat_columns(score_features(benchmark).arrow_schema)]
+    names = ["count", "position", *options.flat_columns(score_features(benchmark).arrow_schema)]
     if not limited:
         for column in by:
-            choices.one_of(column, names, "--by")
+            options.one_of(column, names, "--by")
     return [column for column in by if column in names]
 
 
 def _tell_of_earlier(folder: Path, result: Result) -> None:
     """Say so where a run of other inputs is about to be overwritten."""
-    from bench_datasets.metrics.files import RESULT
-    from bench_datasets.results import Result
+    from bench_datasets.results.result import Result
+    from bench_datasets.scoring.files import RESULT
 
     if not (folder / RESULT).is_file():
         return
@@ -233,7 +233,7 @@ def _only_run(folder: Path) -> Iterator[None]:
     Raises:
         BenchError: another process is scoring into the folder.
     """
-    from bench_datasets.engines.locks import alone
+    from bench_datasets._util.locks import alone
 
     held = folder / ".scoring"
     with alone(held, "a scoring into this folder"):

@@ -12,11 +12,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from bench_datasets.cli.screen import clean, echo, out, say
-from bench_datasets.metrics.legend import is_main, legend
-from bench_datasets.results import Metric, Result
-from bench_datasets.results_layout import RANKED, RANKS, Grid
-from bench_datasets.results_view import (
+from bench_datasets.cli.console import clean, echo, out, say
+from bench_datasets.results.layout import RANKED, RANKS, Grid
+from bench_datasets.results.legend import is_main, legend
+from bench_datasets.results.result import Metric, Result
+from bench_datasets.results.tables import (
     MEANS,
     N_MEANS,
     NOTE,

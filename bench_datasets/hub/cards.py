@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bench_datasets.benchmarks import BENCHMARKS, Benchmark, get_benchmark
+from bench_datasets.benchmark import BENCHMARKS, Benchmark, get_benchmark
 from bench_datasets.faults import FAULTS
-from bench_datasets.hub.tallies import Tally, size_category
+from bench_datasets.hub.dataset_stats import Tally, size_category
 from bench_datasets.hub.templates import TAG, bibtex, code, front_matter, render, to_yaml
 
 HUB = "https://huggingface.co"
@@ -278,7 +278,7 @@ def _inputs(benchmark: Benchmark) -> str:
     """What the metric's `compute` takes, as its own documentation says."""
     import evaluate
 
-    from bench_datasets.metrics.evaluating import metric_path
+    from bench_datasets.hf_evaluate.loading import metric_path
 
     module = evaluate.load(metric_path(benchmark.name))
     items: list[str] = []

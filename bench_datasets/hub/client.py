@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from bench_datasets.builders.sources import check_token
+from bench_datasets.data.source import check_token
 from bench_datasets.faults import BenchError
 
 if TYPE_CHECKING:

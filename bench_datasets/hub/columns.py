@@ -7,7 +7,7 @@ from typing import Any
 
 from datasets import ClassLabel, Features, Image, LargeList, List, Value
 
-from bench_datasets.benchmarks import get_benchmark
+from bench_datasets.benchmark import get_benchmark
 
 _MASK = "COCO compressed RLE: `size` [height, width] and `counts`"
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from bench_datasets.faults import BenchError
 from bench_datasets.hub import client
-from bench_datasets.hub.heads import Content, Head, size_of
+from bench_datasets.hub.repo import Content, Head, size_of
 
 if TYPE_CHECKING:
     from huggingface_hub import CommitOperationCopy, HfApi

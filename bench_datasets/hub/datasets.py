@@ -13,18 +13,18 @@ from typing import Any
 import pyarrow as pa
 from datasets import Dataset, Features
 
-from bench_datasets.benchmarks import get_benchmark
+from bench_datasets.benchmark import get_benchmark
 from bench_datasets.faults import BenchError
 from bench_datasets.hub import cards
 from bench_datasets.hub.client import UnreachableError, check_name
 from bench_datasets.hub.columns import describe
 from bench_datasets.hub.commits import CommitResult, Content, Plan, commit
-from bench_datasets.hub.heads import look
+from bench_datasets.hub.dataset_stats import COUNTED, COUNTED_ELSEWHERE, count
+from bench_datasets.hub.export import Part, Truth, open_source
 from bench_datasets.hub.preview import ANY, FEATURES, Preview, make_preview
+from bench_datasets.hub.repo import look
 from bench_datasets.hub.shards import Shard, read_shards, write_shards
-from bench_datasets.hub.tallies import COUNTED, COUNTED_ELSEWHERE, count
 from bench_datasets.hub.templates import over_ours
-from bench_datasets.hub.truth import Part, Truth, open_source
 
 PICTURE = "assets/preview.png"
 """The picture's place in the repo."""
@@ -265,9 +265,9 @@ def _hash(
     benchmark: str, shards: Sequence[Shard], features: Features, folder: Path
 ) -> tuple[str, dict[str, dict[str, Any]]]:
     """A split's content hash and its rows' faults, as a result over the published rows has them."""
-    from bench_datasets.metrics.scoring import score
-    from bench_datasets.metrics.summarizing import summarize
     from bench_datasets.predictions.read import module_of
+    from bench_datasets.results.summarize import summarize
+    from bench_datasets.scoring.score import score
 
     metric = get_benchmark(benchmark).metric_module()
     names = [name for name in metric.LABEL_COLUMNS if name in features]

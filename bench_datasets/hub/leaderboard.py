@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bench_datasets.benchmarks import BENCHMARKS
+from bench_datasets.benchmark import BENCHMARKS
 from bench_datasets.faults import BenchError
 from bench_datasets.hub import client
-from bench_datasets.hub.heads import look
+from bench_datasets.hub.repo import look
 from bench_datasets.hub.runs import HUB_ID, Run, local_runs, published_runs, same_numbers, source_of
-from bench_datasets.results import Metric, Result
-from bench_datasets.results_view import few, many
+from bench_datasets.results.result import Metric, Result
+from bench_datasets.results.tables import few, many
 
 NO_BAR = frozenset({"missing", "on_fault", "k", "boundary"})
 """Settings that leave the numbers of complete runs comparable; any other that is set makes a table of its own."""

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from bench_datasets.hub.leaderboard import Board, Entry, Group
-from bench_datasets.results import Metric
-from bench_datasets.results_layout import Grid
-from bench_datasets.results_view import NOTE, plain, show
+from bench_datasets.results.layout import Grid
+from bench_datasets.results.result import Metric
+from bench_datasets.results.tables import NOTE, plain, show
 
 WIDE = 12
 """Columns from which an HTML table does not fit a page of 1280 pixels."""

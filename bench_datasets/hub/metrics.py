@@ -6,7 +6,7 @@ import html
 from collections.abc import Sequence
 from functools import partial
 
-from bench_datasets.benchmarks import BENCHMARKS, get_benchmark
+from bench_datasets.benchmark import BENCHMARKS, get_benchmark
 from bench_datasets.faults import BenchError
 from bench_datasets.hub import cards
 from bench_datasets.hub.client import check_name
@@ -20,7 +20,7 @@ import importlib
 NEEDED = "The {title} metric needs the package bench-datasets: pip install bench-datasets"
 
 try:
-    module = importlib.import_module("{metric}.evaluating")
+    module = importlib.import_module("{module}")
 except ModuleNotFoundError as error:
     if (error.name or "").split(".")[0] != "bench_datasets":
         raise
@@ -137,7 +137,7 @@ def metric_files(name: str, repo: str) -> dict[str, Content]:
     )
     return {
         f"{repo.split('/')[1]}.py": _MODULE.format(
-            title=benchmark.title, metric=benchmark.metric, kind=name.capitalize()
+            title=benchmark.title, module=f"bench_datasets.benchmarks.{name}.hf_evaluate", kind=name.capitalize()
         ),
         "README.md": cards.metric_card(name, repo),
         "index.html": page,

@@ -13,12 +13,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from datasets import ClassLabel, Features, Image, List, Value
 
-from bench_datasets.benchmarks import PBENCH_LEVELS
-from bench_datasets.builders.instancebench_vocabulary import ROLES
-from bench_datasets.builders.pvsg_vocabulary import CATEGORIES, PREDICATES
+from bench_datasets.benchmark import PBENCH_LEVELS
+from bench_datasets.benchmarks.instancebench.vocabulary import ROLES
+from bench_datasets.benchmarks.pvsg.vocabulary import CATEGORIES, PREDICATES
 from bench_datasets.hub import drawing
+from bench_datasets.hub.export import Part, Truth
 from bench_datasets.hub.shards import Shard, read_shards, write_shards
-from bench_datasets.hub.truth import Part, Truth
 from bench_datasets.masks import MASK_TYPE, MaskColumn
 
 MOST_ROWS = 256

@@ -8,13 +8,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from bench_datasets.benchmarks import get_benchmark
+from bench_datasets.benchmark import get_benchmark
 from bench_datasets.faults import BenchError
-from bench_datasets.hub import client, entries
+from bench_datasets.hub import client, eval_results
 from bench_datasets.hub.commits import CommitResult, Plan, commit, repo_url
-from bench_datasets.hub.heads import Content, Head
 from bench_datasets.hub.leaderboard import group
 from bench_datasets.hub.model_card import card_table, marks, model_section, with_section
+from bench_datasets.hub.repo import Content, Head
 from bench_datasets.hub.runs import (
     Run,
     config_of,
@@ -27,7 +27,7 @@ from bench_datasets.hub.runs import (
     without_source,
 )
 from bench_datasets.hub.templates import TAG, render, to_yaml
-from bench_datasets.results import Result
+from bench_datasets.results.result import Result
 
 RESULTS_TAG = "bench-datasets-results"
 """What marks a dataset as a results repo."""
@@ -129,8 +129,8 @@ def publish_results(
     remarks: list[str] = []
     place, unseen = None, ""
     try:
-        place = None if scores_only else entries.place_of(result, dataset, token=token)
-    except entries.NoPlaceError as error:
+        place = None if scores_only else eval_results.place_of(result, dataset, token=token)
+    except eval_results.NoPlaceError as error:
         if dataset is not None:
             raise BenchError(f"--dataset: {error}") from None
         remarks.append(str(error))
@@ -140,12 +140,12 @@ def publish_results(
         unseen = str(error)
         remarks.append("the entry for a leaderboard of the Hub is left out: where it belongs stands there")
     if place is not None:
-        entries.headline_of(result)
+        eval_results.headline_of(result)
     unknown = (
         "; a table out of `map` doesn't know it: score the predictions' file with `bench-datasets score`, or tell"
         " summarize provenance={'dataset': {'source': ..., 'split': 'test', 'revision': ..., 'expected': ROWS}}"
     )
-    against = [] if scores_only else entries.objections(result, place)
+    against = [] if scores_only else eval_results.objections(result, place)
     if against and not force:
         raise BenchError(
             f"{folder}: {'; '.join(against)}{unknown if result.partial is None else ''}; nothing is published."
@@ -187,7 +187,9 @@ def publish_results(
     return Published(done, proposal, remarks)
 
 
-def _model_change(job: _Job, place: entries.Place | None, forced: list[str]) -> Callable[[Head], Mapping[str, Content]]:
+def _model_change(
+    job: _Job, place: eval_results.Place | None, forced: list[str]
+) -> Callable[[Head], Mapping[str, Content]]:
     """What the model's repo is to hold, given what it holds."""
     page = repo_url(client.endpoint(), job.repo, "dataset")
 
@@ -198,9 +200,9 @@ def _model_change(job: _Job, place: entries.Place | None, forced: list[str]) -> 
             "README.md": with_section(head.text("README.md"), section, job.repo, where=where, title=name)
         }
         if place is not None:
-            entry = entries.entry_of(job.result, place, job.url, forced)
+            entry = eval_results.entry_of(job.result, place, job.url, forced)
             path = f".eval_results/{job.result.benchmark}.yaml"
-            found[path] = entries.merged(head.text(path), entry, f"{job.model}: {path}", overwrite=job.overwrite)
+            found[path] = eval_results.merged(head.text(path), entry, f"{job.model}: {path}", overwrite=job.overwrite)
         return found
 
     return files

@@ -13,13 +13,13 @@ from typing import Any
 
 from datasets import Dataset
 
+from bench_datasets._util.untrusted import read_regular
 from bench_datasets.faults import BenchError
-from bench_datasets.hub.heads import Head
-from bench_datasets.metrics.files import RESULT, SCORES, read_scores, scores_bytes
-from bench_datasets.metrics.provenance import provenance_of, with_provenance
-from bench_datasets.metrics.reproducing import reproduce
-from bench_datasets.results import Result
-from bench_datasets.untrusted import read_regular
+from bench_datasets.hub.repo import Head
+from bench_datasets.results.reproduce import reproduce
+from bench_datasets.results.result import Result
+from bench_datasets.scoring.files import RESULT, SCORES, read_scores, scores_bytes
+from bench_datasets.scoring.provenance import provenance_of, with_provenance
 
 LARGEST = 8 << 20
 """Bytes of the largest result.json that is read."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from bench_datasets.faults import BenchError
 from bench_datasets.hub.commits import Content, Head
-from bench_datasets.results_view import plain
+from bench_datasets.results.tables import plain
 
 TAG = "bench-datasets"
 """What marks a repo as one of ours."""

@@ -1,6 +1,7 @@
 """Masks: a column of RLE masks over Arrow, validated before anything computes with it."""
 
-from bench_datasets.masks.arrow import joined, list_offsets, list_values
+from bench_datasets._util.arrow import joined
+from bench_datasets.masks.arrow import list_offsets, list_values
 from bench_datasets.masks.boundary import BoundaryCounts, boundary_pairs, union_masks
 from bench_datasets.masks.column import MASK_TYPE, MaskColumn
 from bench_datasets.masks.decoded import Decoded

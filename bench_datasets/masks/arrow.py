@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from bench_datasets._util.arrow import joined
 from bench_datasets.masks.status import MaskError
 
 MaskBuffers = tuple[
@@ -30,15 +31,6 @@ def mask_buffers(array: pa.Array | pa.ChunkedArray) -> MaskBuffers:
         counts = counts.cast(pa.string())
     data, offsets = string_buffers(counts)
     return data, offsets, heights, widths, present, _valid(counts)
-
-
-def joined(column: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """A column as one array: as it is where it is one already."""
-    if isinstance(column, pa.Array):
-        return column
-    if column.num_chunks == 1:
-        return column.chunk(0)
-    return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
 
 
 def string_buffers(array: pa.Array) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:

@@ -24,8 +24,8 @@ from bench_datasets.masks.column import MaskColumn
 from bench_datasets.masks.contours import contours, hits
 from bench_datasets.masks.decoded import Decoded
 from bench_datasets.masks.intervals import PART, Axis, Intervals, Ints, intersect, join, overlaps, tidy
+from bench_datasets.masks.rle import Runs
 from bench_datasets.masks.status import MaskError
-from bench_datasets.masks.varint import Runs
 
 REGION_SHARE = 0.02
 """Depth of the boundary region, as a share of the image's diagonal."""

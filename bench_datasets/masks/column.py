@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 from bench_datasets.masks import arrow
 from bench_datasets.masks.decoded import Decoded
 from bench_datasets.masks.engine import get_engine
+from bench_datasets.masks.rle import Runs, encode_counts
 from bench_datasets.masks.status import MAX_COUNTS, MAX_PIXELS, WORDS, MaskError, Status
-from bench_datasets.masks.varint import Runs, encode_counts
 
 MASK_TYPE = pa.struct([("size", pa.list_(pa.int32())), ("counts", pa.string())])
 """Arrow type of a mask: `size` [height, width], `counts` COCO's compressed RLE.

@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bench_datasets.masks.rle import Runs, ShortRuns
 from bench_datasets.masks.status import Status
-from bench_datasets.masks.varint import Runs, ShortRuns
 
 
 class Ends(NamedTuple):

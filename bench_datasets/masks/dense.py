@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 from pycocotools import mask as coco
 
 from bench_datasets.masks.column import MaskColumn
+from bench_datasets.masks.rle import Runs
 from bench_datasets.masks.status import MAX_PIXELS, MaskError
-from bench_datasets.masks.varint import Runs
 
 _ENCODED_PIXELS = 2**28
 """Most pixels of a mask that pycocotools encodes; it reserves four bytes for each and does not check for them."""

@@ -13,7 +13,7 @@ from pycocotools import mask as coco
 from bench_datasets.masks.column import MaskColumn
 from bench_datasets.masks.decoded import Decoded
 from bench_datasets.masks.engine import Engine, Hits, Offsets, Part, nms_order, quotient
-from bench_datasets.masks.varint import decode_counts
+from bench_datasets.masks.rle import decode_counts
 
 PAIR_BYTES = 1 << 19
 """Bytes of counts that are read at a time where aligned masks are compared."""

@@ -13,8 +13,8 @@ from pycocotools import mask as coco
 from bench_datasets.faults import shorten
 from bench_datasets.masks.column import MASK_TYPE, MaskColumn
 from bench_datasets.masks.dense import as_array, dense_runs, one_mask
+from bench_datasets.masks.rle import Runs, encode_counts
 from bench_datasets.masks.status import MAX_COUNTS, MAX_PIXELS, MaskError
-from bench_datasets.masks.varint import Runs, encode_counts
 
 MAX_BORDER = 2**24
 """Most points along the borders of one mask's polygons; bounds the time and memory that drawing them takes."""

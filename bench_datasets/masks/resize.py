@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench_datasets.masks.column import MaskColumn
+from bench_datasets.masks.rle import Runs
 from bench_datasets.masks.status import MAX_PIXELS, MaskError
-from bench_datasets.masks.varint import Runs
 
 MAX_RESIZED = 2**28
 """Most pixels of a size that masks are resized to: sixteen times 16 megapixels."""

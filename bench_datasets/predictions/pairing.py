@@ -12,10 +12,10 @@ import pyarrow as pa
 from datasets import Dataset
 from numpy.typing import NDArray
 
+from bench_datasets._util.arrow import arrow_columns, lists_of
 from bench_datasets.faults import Fault, shorten_text
 from bench_datasets.masks import joined, list_offsets
-from bench_datasets.predictions.arrow_columns import arrow_columns, lists_of
-from bench_datasets.predictions.rows import FAULTS_TYPE
+from bench_datasets.predictions.mask_rows import FAULTS_TYPE
 
 Name = TypeVar("Name", str, int, tuple[str, int])
 
@@ -93,7 +93,7 @@ def pair(
 
     Example:
         >>> from datasets import Dataset
-        >>> from bench_datasets.predictions.rows import FEATURES
+        >>> from bench_datasets.predictions.mask_rows import FEATURES
         >>> rows = dict.fromkeys(FEATURES, [None, None]) | dict.fromkeys(["pred_masks", "pred_faults"], [[], []])
         >>> rows["id"] = [8, 7]
         >>> found = pair(["level_0/7", "level_1/8"], [7, 8], ["level_0", "level_1"], Dataset.from_dict(rows, FEATURES))

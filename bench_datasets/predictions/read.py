@@ -9,21 +9,21 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 from datasets import Dataset
 
-from bench_datasets.benchmarks import BENCHMARKS, COMPANIONS, get_benchmark
-from bench_datasets.builders.provenance import without_secrets
-from bench_datasets.builders.sources import is_of_the_way, why
+from bench_datasets.benchmark import BENCHMARKS, COMPANIONS, get_benchmark
+from bench_datasets.data.provenance import without_secrets
+from bench_datasets.data.source import is_of_the_way, why
 from bench_datasets.faults import BenchError
-from bench_datasets.predictions import jsonl, tables
-from bench_datasets.predictions.location import locate, unread_in
-from bench_datasets.predictions.recognise import recognise
-from bench_datasets.predictions.store import Spool
+from bench_datasets.predictions import mask_lines, tables
+from bench_datasets.predictions.detect import recognise
+from bench_datasets.predictions.files import locate, unread_in
+from bench_datasets.predictions.spool import Spool
 
 Predictions: TypeAlias = Any
 """Types that `read_predictions` accepts as predictions."""
 
 
 _SIDE_BY_SIDE = {
-    **dict.fromkeys(("jsonl", "falcon", "coco"), jsonl.ENDINGS),
+    **dict.fromkeys(("jsonl", "falcon", "coco"), mask_lines.ENDINGS),
     **dict.fromkeys(("parquet", "arrow"), tables.ENDINGS),
 }
 """Endings of the files that a folder holds side by side, by format."""

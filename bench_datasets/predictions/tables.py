@@ -12,11 +12,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from datasets import Dataset, IterableDataset
 
+from bench_datasets._util.untrusted_tables import BATCH, Budget, check_parquet, plain_batches, texts
 from bench_datasets.faults import BenchError, shorten
-from bench_datasets.predictions.location import Location, files_in
-from bench_datasets.predictions.text import whole
+from bench_datasets.predictions.files import Location, files_in
+from bench_datasets.predictions.json_records import whole
 from bench_datasets.predictions.values import given_rows
-from bench_datasets.untrusted_tables import BATCH, Budget, check_parquet, plain_batches, texts
 
 ENDINGS = (".parquet", ".arrow", ".feather")
 

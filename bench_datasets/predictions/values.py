@@ -9,10 +9,10 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 from datasets import Dataset, IterableDataset
 
-from bench_datasets.builders import open_truth
+from bench_datasets.data import open_truth
 from bench_datasets.faults import BenchError
 from bench_datasets.masks import MaskError, plain
-from bench_datasets.predictions.fields import as_list, show
+from bench_datasets.predictions.coerce import as_list, show
 
 Rows: TypeAlias = Dataset | IterableDataset | list[Mapping[str, Any]]
 

@@ -8,10 +8,10 @@ from collections.abc import Callable, Sequence
 
 from markupsafe import Markup
 
-from bench_datasets.metrics.comparing import Difference
-from bench_datasets.report.content import Ladder, Lane
-from bench_datasets.results import Metric
-from bench_datasets.results_view import n_of
+from bench_datasets.report.page_data import Ladder, Lane
+from bench_datasets.results.compare import Difference
+from bench_datasets.results.result import Metric
+from bench_datasets.results.tables import n_of
 
 SHAPES = 8
 """Runs that are told apart by colour and shape; later ones begin anew."""

@@ -13,14 +13,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from bench_datasets.metrics.errors import Errors, Kind
-from bench_datasets.metrics.gathering import ALL, ranks_for
-from bench_datasets.metrics.masklists import MaskLists, read_mask_lists
-from bench_datasets.report.content import Content, Ladder, Panel, lanes, telling
+from bench_datasets.masks.ragged import MaskLists, read_mask_lists
+from bench_datasets.report.inputs import Material
 from bench_datasets.report.masks import mask_panels
-from bench_datasets.report.material import Material
+from bench_datasets.report.page_data import Content, Ladder, Panel, lanes, telling
 from bench_datasets.report.runs import Run
-from bench_datasets.results import Result
+from bench_datasets.results.error_kinds import Errors, Kind
+from bench_datasets.results.estimates import ALL, ranks_for
+from bench_datasets.results.result import Result
 
 KINDS = (
     Kind("nothing", "The row alone would get 0."),

@@ -9,10 +9,10 @@ import numpy as np
 import pyarrow as pa
 
 from bench_datasets.masks import MaskColumn, resize
-from bench_datasets.metrics.masklists import MaskLists
-from bench_datasets.report.content import Panel
+from bench_datasets.masks.ragged import MaskLists
+from bench_datasets.report.inputs import Material
 from bench_datasets.report.layers import Frame, base, dense, difference_layer, masks_layer
-from bench_datasets.report.material import Material
+from bench_datasets.report.page_data import Panel
 from bench_datasets.report.runs import Run
 
 PLAIN = (240, 320)

@@ -14,17 +14,17 @@ import jinja2
 from markupsafe import Markup
 
 from bench_datasets import __version__
-from bench_datasets.benchmarks import get_benchmark
-from bench_datasets.builders.provenance import public_name
+from bench_datasets.benchmark import get_benchmark
+from bench_datasets.data.provenance import public_name
 from bench_datasets.faults import FAULTS
-from bench_datasets.metrics.comparing import Comparison
-from bench_datasets.metrics.legend import find, is_main, label
 from bench_datasets.report import drawing
-from bench_datasets.report.content import Content, Ladder
 from bench_datasets.report.embed import script_json
+from bench_datasets.report.page_data import Content, Ladder
 from bench_datasets.report.runs import Run
-from bench_datasets.results import Metric
-from bench_datasets.results_view import many, n_of, plain, show, verdict
+from bench_datasets.results.compare import Comparison
+from bench_datasets.results.legend import find, is_main, label
+from bench_datasets.results.result import Metric
+from bench_datasets.results.tables import many, n_of, plain, show, verdict
 
 FOREST_PAIRS, SENTENCES = 3, 12
 """Pairs of runs whose differences are drawn, and those that are spoken of."""

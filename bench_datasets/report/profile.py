@@ -9,11 +9,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bench_datasets.benchmarks import get_benchmark
+from bench_datasets.benchmark import get_benchmark
 from bench_datasets.faults import BenchError
-from bench_datasets.report.content import Ladder
-from bench_datasets.results import Result
-from bench_datasets.results_view import n_of
+from bench_datasets.report.page_data import Ladder
+from bench_datasets.results.result import Result
+from bench_datasets.results.tables import n_of
 
 COLOURS = ("#7a4fa3", "#009e73", "#d55e00", "#2a8fd0", "#a07d00", "#c2447f", "#4d4d4d", "#7b5a3a")
 """Colours that people who see few colours tell apart; markers differ too."""

@@ -12,13 +12,13 @@ from typing import Any
 import pyarrow as pa
 from datasets import Dataset
 
-from bench_datasets.benchmarks import get_benchmark
+from bench_datasets.benchmark import get_benchmark
 from bench_datasets.faults import BenchError
-from bench_datasets.metrics.alike import benchmark_of, names_of, scored_on
-from bench_datasets.metrics.files import RESULT, read_scores
-from bench_datasets.metrics.reproducing import reproduce
-from bench_datasets.metrics.summarizing import read_table, summarize
-from bench_datasets.results import Result
+from bench_datasets.results.comparability import benchmark_of, names_of, scored_on
+from bench_datasets.results.reproduce import reproduce
+from bench_datasets.results.result import Result
+from bench_datasets.results.summarize import read_table, summarize
+from bench_datasets.scoring.files import RESULT, read_scores
 
 
 @dataclass(frozen=True)

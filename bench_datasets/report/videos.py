@@ -8,18 +8,18 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bench_datasets.builders.pvsg_files import ImageFolder, find_layout
-from bench_datasets.builders.pvsg_frames import frame_images
-from bench_datasets.builders.sources import Access
+from bench_datasets.benchmarks.pvsg.batch import Prediction, Truth, read_prediction, read_rows, read_truth
+from bench_datasets.benchmarks.pvsg.frames import frame_images
+from bench_datasets.benchmarks.pvsg.relation_matching import Hits
+from bench_datasets.benchmarks.pvsg.source_files import ImageFolder, find_layout
+from bench_datasets.benchmarks.pvsg.tubes import Tubes
+from bench_datasets.data.source import Access
 from bench_datasets.faults import BenchError
 from bench_datasets.masks import MaskColumn, pair_iou
-from bench_datasets.metrics.pvsg.hits import Hits
-from bench_datasets.metrics.pvsg.rows import Prediction, Truth, read_prediction, read_rows, read_truth
-from bench_datasets.metrics.tubes import Tubes
 from bench_datasets.report import timeline
-from bench_datasets.report.content import Panel
+from bench_datasets.report.inputs import Material
 from bench_datasets.report.layers import Frame, base, dense, difference_layer, masks_layer
-from bench_datasets.report.material import Material
+from bench_datasets.report.page_data import Panel
 from bench_datasets.report.runs import Run
 
 THRESHOLD = 0.5

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import datasets.config
 
-from bench_datasets.temporary import temporary_folder
+from bench_datasets._util.temporary import temporary_folder
 
 
 @functools.lru_cache(maxsize=1)

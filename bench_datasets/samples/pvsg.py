@@ -17,7 +17,7 @@ import numpy as np
 import PIL.Image
 from numpy.typing import NDArray
 
-from bench_datasets.builders.pvsg_vocabulary import PREDICATES, STUFF, THINGS
+from bench_datasets.benchmarks.pvsg.vocabulary import PREDICATES, STUFF, THINGS
 from bench_datasets.samples import pvsg_scenes as scenes
 from bench_datasets.samples.cache import built
 from bench_datasets.samples.canvas import Canvas

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from bench_datasets.builders.pvsg_vocabulary import CATEGORIES, PREDICATES
+from bench_datasets.benchmarks.pvsg.vocabulary import CATEGORIES, PREDICATES
 from bench_datasets.faults import BenchError
 from bench_datasets.masks import encode_label_map
 from bench_datasets.samples.cache import built

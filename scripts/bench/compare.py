@@ -19,10 +19,10 @@ import pyarrow as pa
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import bench_datasets as bd
-from bench_datasets.benchmarks import get_benchmark
-from bench_datasets.metrics.pbench import features, get_protocol
-from bench_datasets.metrics.pbench.summary import read_scores
-from bench_datasets.statistics import estimate
+from bench_datasets.benchmark import get_benchmark
+from bench_datasets.benchmarks.pbench.metric import features, get_protocol
+from bench_datasets.benchmarks.pbench.statistics import read_scores
+from bench_datasets.results.statistics import estimate
 from scripts.bench.clock import alternate
 
 TARGET, RATIO = 30.0, 20.0

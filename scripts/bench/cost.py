@@ -1,4 +1,4 @@
-"""Measure the constants of `bench_datasets.metrics.cost`: processor seconds by rows, masks, bytes and pairs.
+"""Measure the constants of `bench_datasets.scoring.cost_model`: processor seconds by rows, masks, bytes and pairs.
 
     python scripts/bench/cost.py              some minutes; prints the constants to put into cost.py
     python scripts/bench/cost.py --json FILE  the measured cases, too
@@ -29,11 +29,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import bench_datasets as bd
 from bench import suite_pbench, suite_pvsg
-from bench_datasets.benchmarks import PBENCH_LEVELS
-from bench_datasets.engines import score_in_parts
-from bench_datasets.engines.inputs import look_over
-from bench_datasets.metrics.cost import TERMS, count
-from bench_datasets.metrics.planning import make_plan
+from bench_datasets.benchmark import PBENCH_LEVELS
+from bench_datasets.execution import score_in_parts
+from bench_datasets.execution.fingerprint import look_over
+from bench_datasets.scoring.cost_model import TERMS, count
+from bench_datasets.scoring.prepare import make_plan
 
 PBENCH = [  # rows, masks a row, megapixels, edge
     (1500, 1, 0.3, "smooth"), (800, 5, 0.3, "smooth"), (200, 5, 0.3, "speckled"), (300, 20, 1, "smooth"),

@@ -21,7 +21,7 @@ from pycocotools import mask as coco
 from bench.outlines import outlines
 from bench_datasets import masks
 from bench_datasets.masks import MaskColumn
-from bench_datasets.masks.varint import decode_counts
+from bench_datasets.masks.rle import decode_counts
 
 NMS_IOU = 0.5
 BASELINE = "pycocotools loop"

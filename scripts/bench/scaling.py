@@ -33,7 +33,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from bench import synthetic
-from bench_datasets.benchmarks import PBENCH_LEVELS
+from bench_datasets.benchmark import PBENCH_LEVELS
 
 MIB = 1 << 20
 DISTINCT = 500
@@ -121,10 +121,10 @@ def run(folder: Path, out: Path, num_proc: int) -> dict[str, Any]:
 def child(num_proc: int, folder: Path, out: Path) -> None:
     """Score, and print how long each phase took."""
     import bench_datasets as bd
-    from bench_datasets.builders import open_truth
-    from bench_datasets.engines import score_in_parts
-    from bench_datasets.metrics.files import write_run
-    from bench_datasets.metrics.planning import make_plan
+    from bench_datasets.data import open_truth
+    from bench_datasets.execution import score_in_parts
+    from bench_datasets.scoring.files import write_run
+    from bench_datasets.scoring.prepare import make_plan
 
     disable_progress_bars()
     phases: dict[str, float] = {}

@@ -12,8 +12,8 @@ import numpy as np
 from datasets import Dataset
 
 from bench_datasets import masks
-from bench_datasets.metrics import hashes, matching
-from bench_datasets.metrics.masklists import CHUNK_BYTES, parts, read_mask_lists
+from bench_datasets.masks.ragged import CHUNK_BYTES, parts, read_mask_lists
+from bench_datasets.scoring import hashes, matching
 
 CALLS = ("decode", "words", "pair_overlaps", "group_hits", "group_nms", "union_overlaps")
 """An engine's calls."""

@@ -26,13 +26,13 @@ if __name__ == "__main__":
 
 from bench import memory, obvious_pvsg, synthetic
 from bench.clock import seconds
-from bench_datasets.builders.pvsg_rows import truth_features
-from bench_datasets.builders.pvsg_vocabulary import CATEGORIES, PREDICATES
+from bench_datasets.benchmarks.pvsg.metric import get_protocol, score_table
+from bench_datasets.benchmarks.pvsg.predictions import FEATURES
+from bench_datasets.benchmarks.pvsg.relation_matching import Hits
+from bench_datasets.benchmarks.pvsg.truth import truth_features
+from bench_datasets.benchmarks.pvsg.vocabulary import CATEGORIES, PREDICATES
 from bench_datasets.masks import available_engines, using_engine
-from bench_datasets.metrics.options import ScoreOptions
-from bench_datasets.metrics.pvsg import get_protocol, score_table
-from bench_datasets.metrics.pvsg.hits import Hits
-from bench_datasets.predictions.pvsg import FEATURES
+from bench_datasets.scoring.options import ScoreOptions
 
 MINI, VIDEO = Path(__file__).resolve().parents[2].parent / "shared" / "data" / "pvsg_mini", "9001_0000000001"
 SIZE = (480, 854)  # height, width

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-import bench_datasets.builders as builders
+import bench_datasets.data as builders
 
 from .pvsg_sources import ENV
 from .small_sources import CountedFileSystem, table

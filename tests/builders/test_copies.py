@@ -14,7 +14,7 @@ from datasets import ClassLabel, Features, load_dataset
 
 from bench_datasets.faults import BenchError
 from bench_datasets.hub.datasets import build_dataset
-from bench_datasets.hub.truth import open_source
+from bench_datasets.hub.export import open_source
 
 MAIN = {
     "pbench": "data/level_1-00000-of-00001.parquet",

@@ -27,9 +27,9 @@ from datasets import (
 )
 from pycocotools import mask as coco
 
-import bench_datasets.builders as builders
-from bench_datasets.builders.instancebench_vocabulary import FAMILY_OF, SYNONYMS
-from bench_datasets.builders.sources import SourceNotFoundError
+import bench_datasets.data as builders
+from bench_datasets.benchmarks.instancebench.vocabulary import FAMILY_OF, SYNONYMS
+from bench_datasets.data.source import SourceNotFoundError
 from bench_datasets.faults import BenchError
 
 from .manifests import candidate, expression, load, runs, tces, write

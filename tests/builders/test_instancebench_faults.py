@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 import bench_datasets as bd
-from bench_datasets.builders.instancebench_images import relative
-from bench_datasets.builders.instancebench_lines import read_lines
-from bench_datasets.builders.sources import Access
+from bench_datasets.benchmarks.instancebench.images import relative
+from bench_datasets.benchmarks.instancebench.manifest import read_lines
+from bench_datasets.data.source import Access
 from bench_datasets.faults import FAULTS, BenchError
 
 from .manifests import candidate, expression, load, runs, tces, write
@@ -194,16 +194,16 @@ def test_text_that_is_not_utf8(tmp_path: Path) -> None:
 
 
 def test_lines_are_split_wherever_the_pieces_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from bench_datasets.builders import instancebench_lines
+    from bench_datasets.benchmarks.instancebench import manifest
 
     file = tmp_path / "f.jsonl"
     file.write_bytes(b"\xef\xbb\xbfone\r\n\n  \ntwo\nthree and more")
     for size in (3, 4, 7, 1 << 20):
-        monkeypatch.setattr(instancebench_lines, "_CHUNK", size)
+        monkeypatch.setattr(manifest, "_CHUNK", size)
         found = [(number, line.strip()) for number, line in read_lines(str(file), Access())]
         assert found == [(1, b"one"), (4, b"two"), (5, b"three and more")], size
-    monkeypatch.setattr(instancebench_lines, "_CHUNK", 2)
-    monkeypatch.setattr(instancebench_lines, "MAX_LINE", 8)
+    monkeypatch.setattr(manifest, "_CHUNK", 2)
+    monkeypatch.setattr(manifest, "MAX_LINE", 8)
     with pytest.raises(BenchError, match=r"f\.jsonl:5: the line is longer than 8 bytes"):
         list(read_lines(str(file), Access()))
 

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from datasets import load_dataset
 
-from bench_datasets.builders.labels import LabelFile
+from bench_datasets.data.parquet import LabelFile
 from bench_datasets.faults import BenchError
 
 from .small_sources import jpeg, table

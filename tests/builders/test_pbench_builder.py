@@ -25,8 +25,8 @@ from datasets import (
     load_from_disk,
 )
 
-import bench_datasets.builders as builders
-from bench_datasets.benchmarks import PBENCH_LEVELS
+import bench_datasets.data as builders
+from bench_datasets.benchmark import PBENCH_LEVELS
 from bench_datasets.faults import BenchError
 from bench_datasets.masks import MASK_TYPE
 
@@ -153,7 +153,7 @@ def test_an_edited_source_is_built_anew(write: Write, monkeypatch: pytest.Monkey
 
 
 def test_a_built_source_is_not_read_again(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
-    from bench_datasets.builders import pbench
+    from bench_datasets.benchmarks.pbench import build
 
     root = write({"level_0": [{"id": 1}]})
     load(root)
@@ -161,7 +161,7 @@ def test_a_built_source_is_not_read_again(write: Write, monkeypatch: pytest.Monk
     def fail(*args: Any, **kwargs: Any) -> None:
         raise AssertionError("read again")
 
-    monkeypatch.setattr(pbench, "LabelFile", fail)
+    monkeypatch.setattr(build, "LabelFile", fail)
     assert len(load(root)) == 1
 
 
@@ -234,7 +234,7 @@ def test_spawned_workers(write: Write, tmp_path: Path) -> None:
     script = tmp_path / "job.py"
     script.write_text(
         "import multiprocess, sys\n"
-        "import bench_datasets.builders as builders\n"
+        "import bench_datasets.data as builders\n"
         "from datasets import load_dataset\n"
         "if __name__ == '__main__':\n"
         "    multiprocess.set_start_method('spawn')\n"

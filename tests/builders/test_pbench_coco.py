@@ -14,9 +14,9 @@ from pycocotools import mask as coco_mask
 from typer.testing import CliRunner
 
 import bench_datasets as bd
-from bench_datasets.builders.coco_annotations import looks_exchanged
-from bench_datasets.builders.pbench_coco import coco_to_pbench
+from bench_datasets.benchmarks.pbench.coco_source import coco_to_pbench
 from bench_datasets.cli.app import app
+from bench_datasets.data.coco_annotations import looks_exchanged
 from bench_datasets.faults import BenchError
 
 from .small_sources import jpeg

@@ -17,7 +17,7 @@ import pytest
 from datasets import Image
 from pycocotools import mask as coco
 
-from bench_datasets.builders.pbench_rows import sound_masks
+from bench_datasets.benchmarks.pbench.truth import sound_masks
 from bench_datasets.faults import BenchError
 
 from .small_sources import MASK, jpeg, load, table

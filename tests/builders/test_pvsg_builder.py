@@ -19,10 +19,10 @@ from datasets import Dataset, ReadInstruction, get_dataset_config_names, get_dat
 from pycocotools import mask as coco
 
 import bench_datasets as bd
-import bench_datasets.builders as builders
-from bench_datasets.builders.pvsg_rows import truth_features
-from bench_datasets.builders.pvsg_vocabulary import CATEGORIES, PREDICATES
-from bench_datasets.builders.sources import SourceNotFoundError, SourceUnreachableError
+import bench_datasets.data as builders
+from bench_datasets.benchmarks.pvsg.truth import truth_features
+from bench_datasets.benchmarks.pvsg.vocabulary import CATEGORIES, PREDICATES
+from bench_datasets.data.source import SourceNotFoundError, SourceUnreachableError
 from bench_datasets.faults import BenchError, FaultError
 from bench_datasets.masks import MASK_TYPE
 

@@ -10,9 +10,9 @@ import pytest
 from datasets import Image
 from pycocotools import mask as coco
 
-from bench_datasets.builders.pvsg_frames import can_decode_video
-from bench_datasets.builders.pvsg_rows import frame_features
-from bench_datasets.builders.pvsg_vocabulary import CATEGORIES
+from bench_datasets.benchmarks.pvsg.frames import can_decode_video
+from bench_datasets.benchmarks.pvsg.truth import frame_features
+from bench_datasets.benchmarks.pvsg.vocabulary import CATEGORIES
 from bench_datasets.faults import BenchError
 
 from .pvsg_sources import STILL, VIDEOS, label_map, load, video, write
@@ -96,7 +96,7 @@ def test_the_path_of_a_video(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ca
     (root / "vidor" / "videos").mkdir()
     (root / "vidor" / "videos" / "b.mp4").write_bytes(b"film")
     assert load(root)["video"][:] == [None, str(root.resolve() / "vidor/videos/b.mp4")]
-    monkeypatch.setattr("bench_datasets.builders.pvsg.can_decode_video", lambda: False)
-    monkeypatch.setattr("bench_datasets.builders.pvsg_frames.can_decode_video", lambda: False)
+    monkeypatch.setattr("bench_datasets.benchmarks.pvsg.build.can_decode_video", lambda: False)
+    monkeypatch.setattr("bench_datasets.benchmarks.pvsg.frames.can_decode_video", lambda: False)
     assert load(root, "frames")["image"][:] == [None] * 6
     assert "pip install 'bench-datasets[video]'" in caplog.text

@@ -40,14 +40,14 @@ def test_a_killed_build_goes_on_with_the_videos_that_are_missing(
     code = (
         "import os, signal, sys\n"
         "import bench_datasets\n"
-        "from bench_datasets.builders import pvsg\n"
+        "from bench_datasets.benchmarks.pvsg import build as builder\n"
         "from datasets import load_dataset\n"
-        "build = pvsg.build_video_row\n"
+        "build = builder.build_video_row\n"
         "def once_too_often(entry, *args, **kwargs):\n"
         "    if entry.video_id == 'd':\n"
         "        os.kill(os.getpid(), signal.SIGKILL)\n"
         "    return build(entry, *args, **kwargs)\n"
-        "pvsg.build_video_row = once_too_often\n"
+        "builder.build_video_row = once_too_often\n"
         "load_dataset('pvsg', split='test', data_dir=sys.argv[1], cache_dir=sys.argv[2])\n"
     )
     done = subprocess.run([sys.executable, "-c", code, str(root), str(cache)], cwd=ROOT, capture_output=True, text=True)

@@ -12,9 +12,9 @@ import pytest
 from datasets import ClassLabel, Dataset
 from pycocotools import mask as coco
 
-from bench_datasets.builders.pvsg_annotation import parse_entry, read_annotation
-from bench_datasets.builders.pvsg_rows import build_video_row, row_table, truth_features, truth_from_label_maps
-from bench_datasets.builders.pvsg_vocabulary import CATEGORIES, PREDICATES, STUFF, THINGS
+from bench_datasets.benchmarks.pvsg.annotation import parse_entry, read_annotation
+from bench_datasets.benchmarks.pvsg.truth import build_video_row, row_table, truth_features, truth_from_label_maps
+from bench_datasets.benchmarks.pvsg.vocabulary import CATEGORIES, PREDICATES, STUFF, THINGS
 from bench_datasets.faults import FAULTS, BenchError
 
 from .pvsg_sources import STILL, annotation, label_map, video

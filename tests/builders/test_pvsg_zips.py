@@ -14,8 +14,8 @@ from typing import Any
 import fsspec
 import pytest
 
-from bench_datasets.builders.pvsg_files import ImageFolder, find_layout
-from bench_datasets.builders.sources import Access
+from bench_datasets.benchmarks.pvsg.source_files import ImageFolder, find_layout
+from bench_datasets.data.source import Access
 from bench_datasets.faults import BenchError
 
 from .pvsg_sources import STILL, annotation, label_map, load, mask_files, png, video, write, write_zip
@@ -185,7 +185,7 @@ def test_two_members_for_one_frame(tmp_path: Path) -> None:
 
 
 def test_a_member_that_grows_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bench_datasets.builders.pvsg_zips.MAX_MEMBER", 1000)
+    monkeypatch.setattr("bench_datasets.benchmarks.pvsg.zips.MAX_MEMBER", 1000)
     root = zipped(tmp_path / "zips")
     with zipfile.ZipFile(root / "VidOR" / "vidor_masks.zip", "a", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("vidor/masks/a/0003.png", bytes(100_000))

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from bench_datasets.builders.refcoco import main, refcoco_to_manifest
-from bench_datasets.builders.refcoco_refs import load_plain_pickle
-from bench_datasets.builders.refcoco_words import LEXICAL, guess_operation
+from bench_datasets.benchmarks.instancebench.refcoco import main, refcoco_to_manifest
+from bench_datasets.benchmarks.instancebench.refcoco_words import LEXICAL, guess_operation
+from bench_datasets.data.refer_annotations import load_plain_pickle
 from bench_datasets.faults import BenchError
 
 from .manifests import load
@@ -405,7 +405,7 @@ def test_commands(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([given[0], str(files / "absent.json"), given[2]]) == 1
     assert "nothing there" in capsys.readouterr().err
     done = subprocess.run(
-        [sys.executable, "-m", "bench_datasets.builders.refcoco", *given, "--split", "testA"],
+        [sys.executable, "-m", "bench_datasets.benchmarks.instancebench.refcoco", *given, "--split", "testA"],
         capture_output=True,
         text=True,
         check=True,

@@ -24,10 +24,10 @@ from datasets import (
 )
 from datasets.load import PackagedDatasetModuleFactory, dataset_module_factory
 
-import bench_datasets.builders as builders
-from bench_datasets.benchmarks import PBENCH_LEVELS
-from bench_datasets.builders import registry
-from bench_datasets.builders.sources import SourceNotFoundError, SourceUnreachableError
+import bench_datasets.data as builders
+from bench_datasets.benchmark import PBENCH_LEVELS
+from bench_datasets.data import registry
+from bench_datasets.data.source import SourceNotFoundError, SourceUnreachableError
 from bench_datasets.faults import BenchError
 
 Write = Callable[..., Path]
@@ -61,13 +61,13 @@ def test_registering_again_changes_nothing() -> None:
         thread.join()
     assert PackagedDatasetModuleFactory.get_module is wrapped
     module, digest = datasets.packaged_modules._PACKAGED_DATASETS_MODULES["pbench"]
-    assert module == "bench_datasets.builders.pbench"
+    assert module == "bench_datasets.benchmarks.pbench.build"
     assert len(digest) == 64
 
 
 def test_a_reload_changes_nothing(write: Write) -> None:
     wrapped = PackagedDatasetModuleFactory.get_module
-    importlib.reload(registry).register("pbench", "bench_datasets.builders.pbench")
+    importlib.reload(registry).register("pbench", "bench_datasets.benchmarks.pbench.build")
     assert PackagedDatasetModuleFactory.get_module is wrapped
     assert len(load_dataset("pbench", data_dir=str(write(SOURCE)), split="test")) == 3
 
@@ -75,22 +75,22 @@ def test_a_reload_changes_nothing(write: Write) -> None:
 def test_a_name_of_datasets_is_not_taken_over() -> None:
     before = datasets.packaged_modules._PACKAGED_DATASETS_MODULES["csv"]
     with pytest.raises(BenchError, match="'csv' is taken"):
-        builders.register("csv", "bench_datasets.builders.pbench")
+        builders.register("csv", "bench_datasets.benchmarks.pbench.build")
     with pytest.raises(BenchError, match="no module"):
-        builders.register("new", "bench_datasets.builders.absent")
+        builders.register("new", "bench_datasets.data.absent")
     assert datasets.packaged_modules._PACKAGED_DATASETS_MODULES["csv"] == before
     assert "new" not in datasets.packaged_modules._PACKAGED_DATASETS_MODULES
 
 
 def test_the_hash_covers_what_a_build_depends_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for folder in ("builders", "masks"):
+    for folder in ("data", "masks"):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "part.py").write_text("x = 1\n")
     monkeypatch.setattr(registry, "_PACKAGE", tmp_path)
-    hashes = {registry.source_hash("bench_datasets.builders.pbench")}
-    for folder in ("builders", "masks"):
+    hashes = {registry.source_hash("bench_datasets.benchmarks.pbench.build")}
+    for folder in ("data", "masks"):
         (tmp_path / folder / "part.py").write_text("x = 2\n")
-        hashes.add(registry.source_hash("bench_datasets.builders.pbench"))
+        hashes.add(registry.source_hash("bench_datasets.benchmarks.pbench.build"))
     assert len(hashes) == 3
 
 
@@ -107,12 +107,12 @@ def test_importing_opens_no_connection_and_no_builder() -> None:
         "socket.socket.connect = refuse\n"
         "import datasets\n"
         "before = set(sys.modules)\n"
-        "import bench_datasets.builders as b\n"
+        "import bench_datasets.data as b\n"
         "b.register_all()\n"
         "new = set(sys.modules) - before\n"
         "bad = [m for m in new if m.split('.')[0] in {'pycocotools', 'scipy', 'numba', 'evaluate'}]\n"
         "assert not bad, bad\n"
-        "assert 'bench_datasets.builders.pbench' not in new\n"
+        "assert 'bench_datasets.benchmarks.pbench.build' not in new\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)})
 
@@ -198,7 +198,7 @@ class _Hub:
 def test_hub_sources_are_pinned_to_a_commit(
     arguments: dict[str, Any], asked: Any, root: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from bench_datasets.builders import sources
+    from bench_datasets.data import source as sources
 
     seen: list[str] = []
 

@@ -10,8 +10,8 @@ import pytest
 from typer.testing import CliRunner
 
 from bench_datasets import samples
-from bench_datasets.builders import open_truth, sources
 from bench_datasets.cli import app
+from bench_datasets.data import open_truth, source
 from bench_datasets.faults import BenchError
 
 
@@ -48,7 +48,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], str]]:
         def log_message(self, format: str, *args: object) -> None:
             """Nothing is logged."""
 
-    monkeypatch.setattr(sources, "TIMEOUT", 0.5)
+    monkeypatch.setattr(source, "TIMEOUT", 0.5)
     found = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     found.daemon_threads = True
     threading.Thread(target=found.serve_forever, daemon=True).start()

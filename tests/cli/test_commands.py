@@ -12,11 +12,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import bench_datasets as bd
-from bench_datasets.benchmarks import PBENCH_LEVELS
-from bench_datasets.cli import demo, screen
-from bench_datasets.metrics.files import read_scores
-from bench_datasets.results import Result
+from bench_datasets.benchmark import PBENCH_LEVELS
+from bench_datasets.cli import console, demo
+from bench_datasets.results.result import Result
 from bench_datasets.samples import SAMPLE_MODELS, pbench_sample_dir, pbench_sample_predictions
+from bench_datasets.scoring.files import read_scores
 
 
 def test_info(run: Callable[..., Any], shared: Path) -> None:
@@ -151,11 +151,11 @@ def test_how_it_is_called(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
         file.chmod(0o755)
     monkeypatch.setattr("sys.executable", str(own.with_name("python")))
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert screen.program() == str(own)
+    assert console.program() == str(own)
     monkeypatch.chdir(tmp_path)
-    assert screen.program() == "bin/bench-datasets"
+    assert console.program() == "bin/bench-datasets"
     monkeypatch.setenv("PATH", str(own.parent))
-    assert screen.program() == "bench-datasets"
+    assert console.program() == "bench-datasets"
     monkeypatch.setenv("PATH", str(tmp_path))
     own.unlink()
-    assert screen.program().endswith("python -m bench_datasets")
+    assert console.program().endswith("python -m bench_datasets")

@@ -13,12 +13,12 @@ from typer.testing import CliRunner
 
 import bench_datasets as bd
 from bench_datasets import samples
-from bench_datasets.benchmarks import PBENCH_LEVELS as PARTS
-from bench_datasets.builders import open_truth
-from bench_datasets.builders.instancebench_vocabulary import OPERATIONS
+from bench_datasets.benchmark import PBENCH_LEVELS as PARTS
+from bench_datasets.benchmarks.instancebench.vocabulary import OPERATIONS
 from bench_datasets.cli import app
-from bench_datasets.metrics.files import read_scores, write_run
+from bench_datasets.data import open_truth
 from bench_datasets.samples import SAMPLE_MODELS, pbench_sample_predictions
+from bench_datasets.scoring.files import read_scores, write_run
 
 FEW = ["--draws", 200, "--permutations", 200]
 

@@ -12,7 +12,7 @@ from PIL import Image
 
 import bench_datasets as bd
 from bench_datasets import samples
-from bench_datasets.builders import open_truth
+from bench_datasets.data import open_truth
 
 Run = Callable[..., Any]
 

@@ -11,8 +11,8 @@ from datasets import Dataset
 
 import bench_datasets as bd
 from bench_datasets.faults import BenchError
-from bench_datasets.metrics import files
-from bench_datasets.metrics.provenance import provenance_of
+from bench_datasets.scoring import files
+from bench_datasets.scoring.provenance import provenance_of
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ import pytest
 
 import bench_datasets as bd
 from bench_datasets import samples
-from bench_datasets.builders import open_truth
+from bench_datasets.data import open_truth
 
 
 @pytest.mark.parametrize(

@@ -8,13 +8,13 @@ import sys
 
 import pytest
 
-from bench_datasets import interrupts
+from bench_datasets._util import interrupts
 
 WAIT = """
 import sys
 sys.argv = ["/somewhere/bin/bench-datasets"]
 import datasets  # the longest part of the start; what follows stands for the rest of it
-import bench_datasets.builders.registry
+import bench_datasets.data.registry
 print("ready", flush=True)
 import time
 time.sleep(30)

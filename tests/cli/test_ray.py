@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 import bench_datasets as bd
-from bench_datasets.builders import open_truth
-from bench_datasets.engines import ray
+from bench_datasets.data import open_truth
+from bench_datasets.execution import ray
 from bench_datasets.samples import pbench_sample_predictions
 
 WHAT = ["score", "pbench", "--ray", "--predictions", "out.parquet"]

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 import bench_datasets as bd
-from bench_datasets.builders import open_truth
-from bench_datasets.metrics.files import write_run
+from bench_datasets.data import open_truth
 from bench_datasets.samples import pbench_sample_predictions
+from bench_datasets.scoring.files import write_run
 
 
 @pytest.fixture(scope="module")

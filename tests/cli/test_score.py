@@ -15,9 +15,9 @@ import pytest
 
 import bench_datasets as bd
 from bench_datasets import samples
-from bench_datasets.metrics.files import read_scores
-from bench_datasets.metrics.provenance import provenance_of
-from bench_datasets.results import Result
+from bench_datasets.results.result import Result
+from bench_datasets.scoring.files import read_scores
+from bench_datasets.scoring.provenance import provenance_of
 
 # Values that the data's authors worked out by hand with the released scorer.
 RELEASED = {

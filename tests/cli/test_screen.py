@@ -7,7 +7,7 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from bench_datasets.cli.screen import PIPE, say
+from bench_datasets.cli.console import PIPE, say
 
 SENTENCE = "  child 3 throwing ball 2: no triplet of its classes and predicate overlaps it"
 

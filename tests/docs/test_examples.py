@@ -16,7 +16,7 @@ from PIL import Image
 from pycocotools import mask as coco
 
 import bench_datasets as bd
-from bench_datasets.builders import open_truth
+from bench_datasets.data import open_truth
 
 from ..blocks import ROOT
 from ..loading import load_file

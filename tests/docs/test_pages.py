@@ -16,8 +16,8 @@ from datasets import Dataset
 
 import bench_datasets as bd
 from bench_datasets import samples
-from bench_datasets.benchmarks import BENCHMARKS
-from bench_datasets.builders import open_truth
+from bench_datasets.benchmark import BENCHMARKS
+from bench_datasets.data import open_truth
 from bench_datasets.faults import FAULTS
 from bench_datasets.predictions.read import module_of
 

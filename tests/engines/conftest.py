@@ -13,10 +13,10 @@ from datasets import Dataset
 
 import bench_datasets as bd
 from bench_datasets import samples
-from bench_datasets.builders import open_truth
-from bench_datasets.engines import inputs, progress
-from bench_datasets.metrics.files import write_run
-from bench_datasets.metrics.planning import Plan, make_plan
+from bench_datasets.data import open_truth
+from bench_datasets.execution import fingerprint, progress
+from bench_datasets.scoring.files import write_run
+from bench_datasets.scoring.prepare import Plan, make_plan
 
 BENCHMARKS = ("pbench", "instancebench", "pvsg")
 
@@ -49,7 +49,7 @@ def files(scores: Dataset, folder: Path, benchmark: str = "pbench", **options: A
 
 @pytest.fixture(autouse=True)
 def _small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(inputs, "PART_UNITS", 4)
+    monkeypatch.setattr(fingerprint, "PART_UNITS", 4)
     monkeypatch.setattr(progress, "EVERY", 0.0)
 
 

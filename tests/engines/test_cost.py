@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 
 from bench_datasets.cli import app
 from bench_datasets.faults import BenchError
-from bench_datasets.metrics.cost import Counts, count, estimate
-from bench_datasets.metrics.verifying import KEPT_BYTES
+from bench_datasets.scoring.cost_model import Counts, count, estimate
+from bench_datasets.scoring.validate import KEPT_BYTES
 
 from .conftest import BENCHMARKS, truth_of
 

@@ -12,8 +12,8 @@ import pytest
 from typer.testing import CliRunner
 
 from bench_datasets.cli import app
-from bench_datasets.engines import inputs
-from bench_datasets.metrics.planning import Plan
+from bench_datasets.execution import fingerprint
+from bench_datasets.scoring.prepare import Plan
 
 ROWS, POISONOUS = 3000, 2345
 GOOD = {"size": [2, 3], "counts": "15"}
@@ -27,7 +27,7 @@ TRUTH = pa.schema(
 
 @pytest.fixture
 def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(inputs, "PART_UNITS", 256)
+    monkeypatch.setattr(fingerprint, "PART_UNITS", 256)
     (tmp_path / "truth").mkdir()
     write(tmp_path, [[GOOD]] * ROWS, [[GOOD]] * ROWS)
     return tmp_path

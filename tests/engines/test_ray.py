@@ -12,10 +12,10 @@ from typer.testing import CliRunner
 
 import bench_datasets as bd
 from bench_datasets.cli import app
-from bench_datasets.engines.ray import score_on_ray
+from bench_datasets.execution.ray import score_on_ray
 from bench_datasets.faults import BenchError, FaultError
-from bench_datasets.metrics.provenance import provenance_of
-from bench_datasets.results import Result
+from bench_datasets.results.result import Result
+from bench_datasets.scoring.provenance import provenance_of
 
 from .conftest import answers_of, files, truth_of
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bench_datasets.engines.ray import _meanwhile
+from bench_datasets.execution.ray import _meanwhile
 from bench_datasets.faults import BenchError
 
 

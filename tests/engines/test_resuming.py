@@ -20,11 +20,12 @@ import pyarrow.parquet as pq
 import pytest
 
 import bench_datasets as bd
-from bench_datasets import engines
-from bench_datasets.engines import local, locks, parts
+from bench_datasets import execution
+from bench_datasets._util import locks
+from bench_datasets.execution import local, shards
 from bench_datasets.faults import BenchError
-from bench_datasets.metrics.planning import Plan
-from bench_datasets.metrics.workers import in_processes
+from bench_datasets.scoring.prepare import Plan
+from bench_datasets.scoring.workers import in_processes
 
 from .conftest import answers_of, files, plan_of, truth_of
 
@@ -52,7 +53,7 @@ def test_killed_at_random_moments(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     expected, rng, began = undisturbed("pbench"), random.Random(kills), tmp_path / "began"
-    monkeypatch.setattr("bench_datasets.engines.inputs.PART_UNITS", 1)
+    monkeypatch.setattr("bench_datasets.execution.fingerprint.PART_UNITS", 1)
     monkeypatch.setattr(Plan, "score", noting(began, 0.01))
     plan = plan_of()
 
@@ -97,15 +98,15 @@ def test_a_worker_that_is_killed_is_no_hang(tmp_path: Path, monkeypatch: pytest.
 
     monkeypatch.setattr(Plan, "score", deadly)
     with pytest.raises(BenchError, match="a worker process ended by itself; was it killed for want of memory"):
-        engines.score_in_parts(plan_of(), tmp_path, 2)
+        execution.score_in_parts(plan_of(), tmp_path, 2)
     monkeypatch.setattr(Plan, "score", score)
-    assert len(engines.score_in_parts(plan_of(), tmp_path, 2)) == 35
+    assert len(execution.score_in_parts(plan_of(), tmp_path, 2)) == 35
     assert multiprocessing.active_children() == []
 
 
 WAITS = """
 import os, sys, time
-from bench_datasets.metrics.workers import in_processes
+from bench_datasets.scoring.workers import in_processes
 def task(item):
     with open(sys.argv[1], "a") as file:
         file.write(f"{os.getpid()}\\n")
@@ -164,7 +165,7 @@ def test_parts_stay_until_the_files_are_written(tmp_path: Path, monkeypatch: pyt
         interrupted()
     began = tmp_path / "began"
     monkeypatch.setattr(Plan, "score", noting(began))
-    assert len(engines.score_in_parts(plan_of(), tmp_path)) == 35
+    assert len(execution.score_in_parts(plan_of(), tmp_path)) == 35
     assert not began.exists(), "every part was there"
     assert list(tmp_path.iterdir()) == []
 
@@ -182,14 +183,14 @@ def test_a_full_disk(undisturbed: Callable[[str], Files], tmp_path: Path, monkey
     expected = undisturbed("pbench")
     monkeypatch.setattr(pq, "write_table", full)
     with pytest.raises(OSError, match=r"No space left on device: .*part-3-of-9\.parquet'") as caught:
-        engines.score_in_parts(plan_of(), tmp_path / "run")
+        execution.score_in_parts(plan_of(), tmp_path / "run")
     assert caught.value.errno == errno.ENOSPC
     (folder,) = (tmp_path / "run").iterdir()
     kept = sorted(path.name for path in folder.iterdir() if path.suffix == ".parquet")
     assert kept == [f"part-{index}-of-9.parquet" for index in range(3)]
     assert [path for path in folder.iterdir() if path.name.startswith(".")] == []
     monkeypatch.setattr(pq, "write_table", write)
-    assert files(engines.score_in_parts(plan_of(), tmp_path / "run"), tmp_path / "run") == expected
+    assert files(execution.score_in_parts(plan_of(), tmp_path / "run"), tmp_path / "run") == expected
 
 
 @pytest.mark.parametrize("method", ["parts", "shard"])
@@ -198,8 +199,8 @@ def test_a_folder_that_cannot_be_written(method: str, tmp_path: Path) -> None:
     file.write_text("mine")
     plan = plan_of()
     call = {
-        "parts": lambda: engines.score_in_parts(plan, file),
-        "shard": lambda: engines.score_shard(plan, 0, 2, file / "parts"),
+        "parts": lambda: execution.score_in_parts(plan, file),
+        "shard": lambda: execution.score_shard(plan, 0, 2, file / "parts"),
     }[method]
     with pytest.raises(OSError, match="file"):
         call()
@@ -214,12 +215,12 @@ def test_internal_parts_that_are_damaged_are_scored_again(
         _ = 1 / 0
     (folder,) = (tmp_path / "run").glob(".parts-*")
     (folder / "part-0-of-9.parquet").write_bytes((folder / "part-0-of-9.parquet").read_bytes()[:-9])
-    manifest, table = parts.read_part(folder / "part-1-of-9.parquet")
+    manifest, table = shards.read_part(folder / "part-1-of-9.parquet")
     metadata = pq.read_table(folder / "part-1-of-9.parquet").schema.metadata
     pq.write_table(table.slice(1).replace_schema_metadata(metadata), folder / "part-1-of-9.parquet")
     assert manifest.index == 1
-    with caplog.at_level(logging.INFO, "bench_datasets.engines.progress"):
-        scores = engines.score_in_parts(plan_of(), tmp_path / "run")
+    with caplog.at_level(logging.INFO, "bench_datasets.execution.progress"):
+        scores = execution.score_in_parts(plan_of(), tmp_path / "run")
     assert files(scores, tmp_path / "run") == expected
     assert "part-0-of-9.parquet: the part is cut short" in caplog.text
     assert "part-1-of-9.parquet: the rows are not those" in caplog.text
@@ -234,9 +235,9 @@ def test_two_processes_at_once(method: str, tmp_path: Path, monkeypatch: pytest.
 
     def work() -> None:
         if method == "parts":
-            engines.score_in_parts(plan, tmp_path / "run")
+            execution.score_in_parts(plan, tmp_path / "run")
         else:
-            engines.score_shard(plan, 0, 1, tmp_path / "run")
+            execution.score_shard(plan, 0, 1, tmp_path / "run")
 
     monkeypatch.setattr(Plan, "score", noting(began, 60))
     child = multiprocessing.get_context("fork").Process(target=work)
@@ -253,7 +254,7 @@ def test_two_processes_at_once(method: str, tmp_path: Path, monkeypatch: pytest.
 
 def test_without_locks_files_are_whole_all_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(locks, "fcntl", None)
-    assert len(engines.score_in_parts(plan_of(), tmp_path)) == 35
+    assert len(execution.score_in_parts(plan_of(), tmp_path)) == 35
 
 
 def test_what_dead_processes_left_is_swept(tmp_path: Path) -> None:
@@ -267,22 +268,22 @@ def test_what_dead_processes_left_is_swept(tmp_path: Path) -> None:
     living = tmp_path / f".part-0-of-1.parquet.{host}.{os.getppid()}.cccccccc"
     for path in (gone, others, living):
         path.write_text("half")
-    engines.score_shard(plan_of(), 0, 1, tmp_path)
+    execution.score_shard(plan_of(), 0, 1, tmp_path)
     assert [path.exists() for path in (gone, others, living)] == [False, True, True]
 
 
 def test_a_clock_that_jumps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file = engines.score_shard(plan_of(), 0, 2, tmp_path)
+    file = execution.score_shard(plan_of(), 0, 2, tmp_path)
     os.utime(file, (0, 0))
     monkeypatch.setattr(Plan, "score", lambda *args, **more: pytest.fail("scored again"))
-    engines.score_shard(plan_of(), 0, 2, tmp_path)
+    execution.score_shard(plan_of(), 0, 2, tmp_path)
     os.utime(file, (2**32, 2**32))
-    engines.score_shard(plan_of(), 0, 2, tmp_path)
+    execution.score_shard(plan_of(), 0, 2, tmp_path)
 
 
 def test_a_line_a_part(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.INFO, "bench_datasets.engines.progress"):
-        engines.score_in_parts(plan_of(), tmp_path)
+    with caplog.at_level(logging.INFO, "bench_datasets.execution.progress"):
+        execution.score_in_parts(plan_of(), tmp_path)
     assert len(caplog.messages) == 9
     assert caplog.messages[2].startswith("scored 12 of 35 rows (part 3 of 9), ")
     assert caplog.messages[2].endswith(" left")

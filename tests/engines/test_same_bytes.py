@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 import bench_datasets as bd
-from bench_datasets import engines
-from bench_datasets.builders import open_truth
-from bench_datasets.engines import parts
+from bench_datasets import execution
+from bench_datasets.data import open_truth
+from bench_datasets.execution import shards
 from bench_datasets.masks import available_engines
-from bench_datasets.metrics.planning import make_plan
+from bench_datasets.scoring.prepare import make_plan
 
 from .conftest import BENCHMARKS, answers_of, files, plan_of, truth_of
 
@@ -27,12 +27,12 @@ def test_processes_streams_and_engines(benchmark: str, undisturbed: Callable[[st
     expected = undisturbed(benchmark)
     stream = open_truth(benchmark, "sample", streaming=True)
     ways = {
-        "parts": lambda: engines.score_in_parts(plan_of(benchmark), tmp_path / "a"),
-        "two processes": lambda: engines.score_in_parts(plan_of(benchmark), tmp_path / "b", 2),
-        "stream": lambda: engines.score_in_parts(make_plan(benchmark, stream, answers_of(benchmark)), tmp_path / "c"),
+        "parts": lambda: execution.score_in_parts(plan_of(benchmark), tmp_path / "a"),
+        "two processes": lambda: execution.score_in_parts(plan_of(benchmark), tmp_path / "b", 2),
+        "stream": lambda: execution.score_in_parts(make_plan(benchmark, stream, answers_of(benchmark)), tmp_path / "c"),
         "map": lambda: bd.score(benchmark, truth_of(benchmark), answers_of(benchmark), num_proc=2),
         **{
-            engine: lambda engine=engine: engines.score_in_parts(plan_of(benchmark, engine=engine), tmp_path / engine)
+            engine: lambda engine=engine: execution.score_in_parts(plan_of(benchmark, engine=engine), tmp_path / engine)
             for engine in available_engines()
         },
     }
@@ -50,24 +50,24 @@ def test_seven_shards_in_any_order(benchmark: str, undisturbed: Callable[[str], 
     for index in order:
         stream = open_truth(benchmark, "sample", streaming=True)
         plan = plan_of(benchmark) if index % 2 else make_plan(benchmark, stream, answers_of(benchmark))
-        found.append(engines.score_shard(plan, index, 7, tmp_path / "parts", 2 if index == 3 else None))
+        found.append(execution.score_shard(plan, index, 7, tmp_path / "parts", 2 if index == 3 else None))
     # As files, as a folder, and as folders of several machines.
-    assert files(engines.merge(found), tmp_path / "run", benchmark) == expected
-    assert files(engines.merge([tmp_path / "parts"]), tmp_path / "run", benchmark) == expected
+    assert files(execution.merge(found), tmp_path / "run", benchmark) == expected
+    assert files(execution.merge([tmp_path / "parts"]), tmp_path / "run", benchmark) == expected
     (tmp_path / "more").mkdir()
     for file in found[:3]:
         shutil.move(file, tmp_path / "more" / file.name)
-    assert files(engines.merge([tmp_path / "more", tmp_path / "parts"]), tmp_path / "run", benchmark) == expected
+    assert files(execution.merge([tmp_path / "more", tmp_path / "parts"]), tmp_path / "run", benchmark) == expected
 
 
 def test_a_row_belongs_to_the_part_of_its_key() -> None:
     plan = plan_of()
-    units = parts.units_of(plan, 7)
+    units = shards.units_of(plan, 7)
     assert sorted(unit for some in units for unit in some) == list(plan.everything)
     keys = truth_of("pbench")["key"]
-    assert all(parts.part_of(keys[unit], 7) == index for index, some in enumerate(units) for unit in some)
+    assert all(shards.part_of(keys[unit], 7) == index for index, some in enumerate(units) for unit in some)
     # Whatever order the rows come in.
     backwards = make_plan("pbench", truth_of("pbench").select(range(34, -1, -1)), answers_of("pbench"))
-    names = [{backwards.labels[unit]["key"] for unit in some} for some in parts.units_of(backwards, 7)]
+    names = [{backwards.labels[unit]["key"] for unit in some} for some in shards.units_of(backwards, 7)]
     assert names == [{keys[unit] for unit in some} for some in units]
-    assert [parts.part_of(f"level_0/{i}", 3) for i in range(6)] == [0, 0, 0, 0, 2, 1], "never to change"
+    assert [shards.part_of(f"level_0/{i}", 3) for i in range(6)] == [0, 0, 0, 0, 2, 1], "never to change"

@@ -10,8 +10,8 @@ import pytest
 
 import bench_datasets as bd
 from bench_datasets import samples
-from bench_datasets.engines import inputs
-from bench_datasets.metrics.cost import ALONE, SCORING
+from bench_datasets.execution import fingerprint
+from bench_datasets.scoring.cost_model import ALONE, SCORING
 
 from ..blocks import ROOT, Block, blocks, environment
 from .conftest import answers_of, files, truth_of
@@ -74,6 +74,6 @@ def test_the_constants_are_those_of_the_code() -> None:
 
 
 def test_the_size_of_parts_is_told() -> None:
-    source = Path(inputs.__file__).read_text(encoding="utf-8")
+    source = Path(fingerprint.__file__).read_text(encoding="utf-8")
     assert "PART_UNITS, PART_BYTES = 1024, 1 << 22" in source
     assert "at most 1,024 score rows and 4 MiB" in PAGE.read_text(encoding="utf-8")

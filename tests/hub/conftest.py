@@ -23,13 +23,13 @@ from huggingface_hub.utils import close_session
 
 import bench_datasets as bd
 from bench_datasets import samples
-from bench_datasets.builders import open_truth
+from bench_datasets.data import open_truth
 from bench_datasets.hub.commits import CommitResult, commit
 from bench_datasets.hub.datasets import Built, build_dataset
-from bench_datasets.hub.truth import open_source
-from bench_datasets.metrics.files import write_run
-from bench_datasets.metrics.provenance import provenance_of, with_provenance
-from bench_datasets.results import Result
+from bench_datasets.hub.export import open_source
+from bench_datasets.results.result import Result
+from bench_datasets.scoring.files import write_run
+from bench_datasets.scoring.provenance import provenance_of, with_provenance
 
 from .publishing import MODEL, SAMPLE
 

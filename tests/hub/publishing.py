@@ -13,7 +13,7 @@ from huggingface_hub import parse_eval_result_entries
 
 from bench_datasets.faults import BenchError
 from bench_datasets.hub.results import Published, publish_results
-from bench_datasets.results import Result
+from bench_datasets.results.result import Result
 
 Runs = Callable[..., Path]
 

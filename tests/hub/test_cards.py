@@ -16,13 +16,13 @@ from datasets import Features
 from huggingface_hub import DatasetCard, RepoCard, SpaceCard
 from PIL import Image
 
-from bench_datasets.benchmarks import BENCHMARKS
-from bench_datasets.builders import open_truth
+from bench_datasets.benchmark import BENCHMARKS
+from bench_datasets.data import open_truth
 from bench_datasets.hub import cards
 from bench_datasets.hub.columns import COLUMNS
+from bench_datasets.hub.dataset_stats import LEVELS, size_category
 from bench_datasets.hub.datasets import Built
-from bench_datasets.hub.tallies import LEVELS, size_category
-from bench_datasets.hub.truth import open_source
+from bench_datasets.hub.export import open_source
 
 Build = Callable[[str], Built]
 NAMES = ("pbench", "instancebench", "pvsg")

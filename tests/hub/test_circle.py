@@ -16,12 +16,12 @@ from typer.testing import CliRunner
 
 import bench_datasets as bd
 from bench_datasets import samples
-from bench_datasets.builders import open_truth
-from bench_datasets.builders.published import ORIGIN
 from bench_datasets.cli import app
+from bench_datasets.data import open_truth
+from bench_datasets.data.published_copy import ORIGIN
 from bench_datasets.hub.commits import commit
 from bench_datasets.hub.datasets import Built
-from bench_datasets.results import Result
+from bench_datasets.results.result import Result
 
 from .plainly import PLAIN, areas_of, plainly
 

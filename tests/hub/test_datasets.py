@@ -16,11 +16,11 @@ from datasets import load_dataset
 
 import bench_datasets as bd
 from bench_datasets import samples
-from bench_datasets.builders import open_truth
+from bench_datasets.data import open_truth
 from bench_datasets.hub.commits import commit
 from bench_datasets.hub.datasets import Built, build_dataset, publish_dataset
+from bench_datasets.hub.export import open_source
 from bench_datasets.hub.shards import read_shards, write_shards
-from bench_datasets.hub.truth import open_source
 
 from .plainly import plainly
 

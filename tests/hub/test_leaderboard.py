@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from bench_datasets.builders.instancebench_vocabulary import OPERATIONS
+from bench_datasets.benchmarks.instancebench.vocabulary import OPERATIONS
 from bench_datasets.cli import app
 from bench_datasets.faults import BenchError
 from bench_datasets.hub import runs as hub_runs
@@ -26,7 +26,7 @@ from bench_datasets.hub.leaderboard import Board, Group, group, leaderboard
 from bench_datasets.hub.leaderboard_view import BRIEF, as_csv, as_html, as_json, grid
 from bench_datasets.hub.results import publish_results
 from bench_datasets.hub.runs import Run
-from bench_datasets.results import Metric, Result
+from bench_datasets.results.result import Metric, Result
 
 Runs = Callable[..., Path]
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench_datasets.hub.templates import code, literal
-from bench_datasets.results_view import plain
+from bench_datasets.results.tables import plain
 
 MARKUP = st.text(st.sampled_from("<>&\"'`*_[]()!|\\~$:/@#.ww ahtps\n\r\t\u202e\x1b-"), max_size=40)
 

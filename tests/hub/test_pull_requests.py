@@ -12,15 +12,15 @@ from huggingface_hub.errors import HfHubHTTPError
 
 import bench_datasets as bd
 from bench_datasets import samples
-from bench_datasets.benchmarks import BENCHMARKS
-from bench_datasets.builders import open_truth
+from bench_datasets.benchmark import BENCHMARKS
+from bench_datasets.benchmarks.pbench import metric
+from bench_datasets.data import open_truth
 from bench_datasets.faults import BenchError
-from bench_datasets.hub import entries as result_entries
+from bench_datasets.hub import eval_results as result_entries
 from bench_datasets.hub.commits import CommitResult, Plan, commit
 from bench_datasets.hub.leaderboard import leaderboard
 from bench_datasets.hub.model_card import marks, with_section
-from bench_datasets.metrics import pbench
-from bench_datasets.results import Result
+from bench_datasets.results.result import Result
 
 from .publishing import ENTRIES, MODEL, REPO, SAMPLE, Runs, edit, entries, publish, refused
 
@@ -92,7 +92,7 @@ def test_the_benchmarks_own_dataset(hub: Any, model: str, runs: Runs, monkeypatc
         edit(folder, protocol=protocol), run="whole"
     )
     with monkeypatch.context() as patch:
-        patch.setattr(pbench, "comparable_to", lambda *_: "Falcon Perception table")
+        patch.setattr(metric, "comparable_to", lambda *_: "Falcon Perception table")
         publish(folder, direct=True, run="whole")
     (entry,) = entries(hub)
     assert (entry.dataset_id, entry.task_id, entry.dataset_revision) == ("tiiuae/PBench", "average", sha)

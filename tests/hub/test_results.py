@@ -15,16 +15,16 @@ from typer.testing import CliRunner
 
 import bench_datasets as bd
 from bench_datasets import samples
-from bench_datasets.builders import open_truth, provenance
-from bench_datasets.builders.provenance import describe
 from bench_datasets.cli import app
+from bench_datasets.data import open_truth, provenance
+from bench_datasets.data.provenance import describe
 from bench_datasets.hub.commits import CommitResult, commit
 from bench_datasets.hub.leaderboard import leaderboard
 from bench_datasets.hub.leaderboard_view import as_csv, as_html, as_json
 from bench_datasets.hub.model_card import marks
 from bench_datasets.hub.results import Published
-from bench_datasets.metrics.files import read_scores
-from bench_datasets.results import Result
+from bench_datasets.results.result import Result
+from bench_datasets.scoring.files import read_scores
 
 from .publishing import ENTRIES, MODEL, REPO, RUN, SAMPLE, Runs, edit, entries, publish, refused
 

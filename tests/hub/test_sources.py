@@ -19,12 +19,12 @@ from huggingface_hub import HfFileSystem, snapshot_download
 
 import bench_datasets as bd
 from bench_datasets import samples
-from bench_datasets.builders import open_truth, provenance
-from bench_datasets.builders.sources import SourceUnreachableError
+from bench_datasets.data import open_truth, provenance
+from bench_datasets.data.source import SourceUnreachableError
 from bench_datasets.hub.commits import commit
 from bench_datasets.hub.datasets import Built, build_dataset
+from bench_datasets.hub.export import open_source
 from bench_datasets.hub.shards import write_shards
-from bench_datasets.hub.truth import open_source
 
 Build = Callable[[str], Built]
 

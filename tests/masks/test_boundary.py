@@ -14,7 +14,7 @@ from scipy import ndimage
 
 from bench_datasets.masks import MaskColumn, MaskError, boundary_pairs, contours, union_masks, using_engine
 from bench_datasets.masks.engine import available_engines
-from bench_datasets.masks.varint import Runs
+from bench_datasets.masks.rle import Runs
 
 Dense = NDArray[np.bool_]
 

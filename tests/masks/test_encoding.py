@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from bench_datasets.masks import MaskColumn, MaskError, encode_dense, encode_label_map, parse_masks
-from bench_datasets.masks.varint import Runs, encode_counts
+from bench_datasets.masks.rle import Runs, encode_counts
 
 from .slow_masks import coco_encode, dense_runs, random_mask, write_runs
 

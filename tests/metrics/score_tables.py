@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from bench_datasets.benchmarks import PBENCH_LEVELS
-from bench_datasets.metrics.pbench import features
+from bench_datasets.benchmark import PBENCH_LEVELS
+from bench_datasets.benchmarks.pbench.metric import features
 
 
 def table_of(

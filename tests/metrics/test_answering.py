@@ -10,7 +10,7 @@ import pytest
 
 import bench_datasets as bd
 from bench_datasets import samples
-from bench_datasets.builders import open_truth
+from bench_datasets.data import open_truth
 
 
 def test_masks_and_scores(tmp_path: Path) -> None:

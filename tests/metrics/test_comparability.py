@@ -9,7 +9,7 @@ import pytest
 from datasets import Dataset
 
 import bench_datasets as bd
-from bench_datasets.benchmarks import BENCHMARKS
+from bench_datasets.benchmark import BENCHMARKS
 
 ROWS = {"level_0": 1930, "level_1": 1108, "level_2": 969, "level_3": 1089, "level_4": 861, "dense": 381}
 ORIGIN: dict[str, Any] = {

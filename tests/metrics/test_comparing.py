@@ -15,9 +15,9 @@ import scipy.stats
 from datasets import Dataset
 
 import bench_datasets as bd
-from bench_datasets.metrics.comparing import Difference
-from bench_datasets.metrics.resampling import holm, places
-from bench_datasets.metrics.saying import LEAST, statements
+from bench_datasets.results.compare import Difference
+from bench_datasets.results.resample import holm, places
+from bench_datasets.results.verdicts import LEAST, statements
 
 from .score_tables import all_levels, table_of
 
@@ -203,7 +203,7 @@ def test_names(tmp_path: Path) -> None:
     tables = [table_of(tenths(rng, 20)) for _ in range(2)]
     assert bd.compare(tables, draws=10, permutations=10).names == ["A", "B"]
     assert bd.compare(tables, names=["x", "y"], draws=10, permutations=10).names == ["x", "y"]
-    from bench_datasets.metrics.files import write_scores
+    from bench_datasets.scoring.files import write_scores
 
     folder = tmp_path / "v1.2"
     folder.mkdir()
@@ -248,7 +248,7 @@ def test_refusals_say_which() -> None:
 @pytest.mark.parametrize("benchmark", ["instancebench", "pvsg"])
 def test_other_benchmarks(benchmark: str) -> None:
     from bench_datasets import samples
-    from bench_datasets.builders import open_truth
+    from bench_datasets.data import open_truth
 
     truth = open_truth(benchmark, "sample")
     place = getattr(samples, f"{benchmark}_sample_predictions")
@@ -334,7 +334,7 @@ def test_how_many_rows_a_swap_test_needs(differ: int) -> None:
 
 def test_other_data_is_named(shared: Path) -> None:
     from bench_datasets import samples
-    from bench_datasets.builders import open_truth
+    from bench_datasets.data import open_truth
 
     root = str((shared / "data" / "pbench_mini").resolve())
     mini = bd.score("pbench", open_truth("pbench", root),
@@ -348,7 +348,7 @@ def test_other_data_is_named(shared: Path) -> None:
 
 def test_another_benchmark_is_named() -> None:
     from bench_datasets import samples
-    from bench_datasets.builders import open_truth
+    from bench_datasets.data import open_truth
 
     place = samples.pvsg_sample_predictions("careful")
     video = bd.score("pvsg", open_truth("pvsg", "sample"), bd.read_predictions("pvsg", place))
@@ -360,7 +360,7 @@ def test_another_benchmark_is_named() -> None:
 def sets() -> dict[str, Dataset]:
     """Score tables of the sample's models: careful ran three times, hasty once, under three conditions."""
     from bench_datasets import samples
-    from bench_datasets.builders import open_truth
+    from bench_datasets.data import open_truth
 
     truth = open_truth("instancebench", "sample")
     return {
@@ -451,7 +451,7 @@ def test_compare_runs_of_other_benchmarks_are_refused() -> None:
 
 
 def test_compare_too_many_copies_of_runs_asks_for_one_run(sets: dict[str, Dataset]) -> None:
-    from bench_datasets.metrics.instancebench import shared_rows
+    from bench_datasets.benchmarks.instancebench.metric import shared_rows
 
     one = sets["hasty"].with_format("arrow")[:]
 

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 import bench_datasets as bd
-from bench_datasets.builders import open_truth
-from bench_datasets.metrics.errors import Errors, find_errors
+from bench_datasets.data import open_truth
+from bench_datasets.results.error_kinds import Errors, find_errors
 from bench_datasets.samples import SAMPLE_MODELS, instancebench_sample_predictions, pvsg_sample_predictions
 
 from .dense_pbench import Row

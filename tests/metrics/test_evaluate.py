@@ -14,8 +14,8 @@ import pytest
 
 import bench_datasets as bd
 from bench_datasets import samples
-from bench_datasets.builders import open_truth
-from bench_datasets.metrics.evaluating import serve_by_name
+from bench_datasets.data import open_truth
+from bench_datasets.hf_evaluate.loading import serve_by_name
 
 FULL = np.ones((3, 4), bool)
 HALF = FULL & (np.arange(4) < 2)

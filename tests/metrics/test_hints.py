@@ -13,9 +13,9 @@ from typer.testing import CliRunner
 import bench_datasets as bd
 from bench_datasets.cli import app
 from bench_datasets.masks import MaskColumn, encode_dense
-from bench_datasets.metrics.hints import MaskPair, causes_in, explain_near_zero, mask_causes
-from bench_datasets.metrics.planning import Plan, make_plan
 from bench_datasets.samples import pbench_sample_predictions
+from bench_datasets.scoring.hints import MaskPair, causes_in, explain_near_zero, mask_causes
+from bench_datasets.scoring.prepare import Plan, make_plan
 
 Mask = Mapping[str, Any]
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
-from bench_datasets.metrics import matching
-from bench_datasets.metrics.matching import ROUNDS, settled
+from bench_datasets.scoring import matching
+from bench_datasets.scoring.matching import ROUNDS, settled
 
 Matrix = NDArray[np.float64]
 

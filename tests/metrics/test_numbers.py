@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import bench_datasets as bd
-from bench_datasets.metrics.matching import assign
+from bench_datasets.scoring.matching import assign
 
 from .dense_pbench import LEVELS, Dense, Row, all_numbers, measure, numbers, suppressed, true_positives
 from .pbench_rows import joined, line, values

@@ -18,12 +18,12 @@ from typer.testing import CliRunner
 
 import bench_datasets as bd
 from bench_datasets.cli import app
-from bench_datasets.engines import merge, score_shard
-from bench_datasets.engines.inputs import look_over
+from bench_datasets.execution import merge, score_shard
+from bench_datasets.execution.fingerprint import look_over
 from bench_datasets.masks import MaskColumn, available_engines
-from bench_datasets.masks.varint import Runs
-from bench_datasets.metrics.files import read_scores
-from bench_datasets.metrics.planning import make_plan
+from bench_datasets.masks.rle import Runs
+from bench_datasets.scoring.files import read_scores
+from bench_datasets.scoring.prepare import make_plan
 
 from .dense_outlines import counts, f_score
 from .dense_pbench import LEVELS, Dense, Row, at_size, mean, ratio, suppressed, union_of

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from bench_datasets.benchmarks import PBENCH_LEVELS
-from bench_datasets.published import published
+from bench_datasets.benchmark import PBENCH_LEVELS
+from bench_datasets.results.paper_results import published
 
 
 def test_the_average_is_the_mean_of_six_levels() -> None:

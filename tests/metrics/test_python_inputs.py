@@ -18,8 +18,8 @@ from typer.testing import CliRunner
 
 import bench_datasets as bd
 from bench_datasets import samples
-from bench_datasets.builders import open_truth
 from bench_datasets.cli import app
+from bench_datasets.data import open_truth
 
 FILES: dict[str, Callable[[], str]] = {
     "pbench": lambda: samples.pbench_sample_predictions("careful"),

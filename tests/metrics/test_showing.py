@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import bench_datasets as bd
-from bench_datasets.builders import open_truth
+from bench_datasets.data import open_truth
 
 MASK = {"size": [10, 10], "counts": "d0n0b1"}
 

@@ -18,9 +18,9 @@ from typer.testing import CliRunner
 import bench_datasets as bd
 from bench_datasets.cli import app
 from bench_datasets.faults import BenchError
-from bench_datasets.metrics import files
-from bench_datasets.metrics.reproducing import reproduce
-from bench_datasets.results import Result
+from bench_datasets.results.reproduce import reproduce
+from bench_datasets.results.result import Result
+from bench_datasets.scoring import files
 
 MASK = {"size": [2, 3], "counts": "15"}
 

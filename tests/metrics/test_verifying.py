@@ -13,10 +13,10 @@ from datasets import Dataset
 
 import bench_datasets as bd
 from bench_datasets import samples
-from bench_datasets.builders import open_truth
+from bench_datasets.data import open_truth
 from bench_datasets.masks import Decoded, MaskColumn, available_engines, using_engine
-from bench_datasets.metrics import verifying
-from bench_datasets.metrics.planning import Plan, make_plan
+from bench_datasets.scoring import validate
+from bench_datasets.scoring.prepare import Plan, make_plan
 
 BENCHMARKS = ("pbench", "instancebench", "pvsg")
 
@@ -58,14 +58,14 @@ def test_each_mask_is_decoded_once(read: list[int], lot: int, monkeypatch: pytes
     truth, answers = inputs("pbench")
     counts = {name: sum(map(len, rows)) for name, rows in (("true", truth["masks"]), ("given", answers["pred_masks"]))}
     read.clear()
-    monkeypatch.setattr("bench_datasets.metrics.planning.rows_at_a_time", lambda *_: lot)
+    monkeypatch.setattr("bench_datasets.scoring.prepare.rows_at_a_time", lambda *_: lot)
     plan = plan_of("pbench")
     for row, masks in zip(plan.units.answers.tolist(), truth["masks"], strict=True):
         sizes = {tuple(mask["size"]) for mask in [*masks, *answers[row]["pred_masks"]]}
         assert len(sizes) <= 1, "else some are resized, and read again at their new size"
     assert sum(read) == counts["given"]
     # Scored in lots that straddle those of the validation.
-    monkeypatch.setattr("bench_datasets.metrics.planning.rows_at_a_time", lambda *_: 4)
+    monkeypatch.setattr("bench_datasets.scoring.prepare.rows_at_a_time", lambda *_: 4)
     plan.score(plan.everything)
     assert sum(read) == counts["given"] + counts["true"]
 
@@ -73,8 +73,8 @@ def test_each_mask_is_decoded_once(read: list[int], lot: int, monkeypatch: pytes
 @pytest.mark.parametrize("benchmark", BENCHMARKS)
 @pytest.mark.parametrize("room", [0, 4096, 1 << 28])
 def test_what_is_kept_changes_nothing(benchmark: str, room: int, engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(verifying, "KEPT_BYTES", room)
-    monkeypatch.setattr("bench_datasets.metrics.planning.rows_at_a_time", lambda *_: 5)
+    monkeypatch.setattr(validate, "KEPT_BYTES", room)
+    monkeypatch.setattr("bench_datasets.scoring.prepare.rows_at_a_time", lambda *_: 5)
     plan = plan_of(benchmark)
     copy = pickle.loads(pickle.dumps(plan))
     scores = plan.score(plan.everything)

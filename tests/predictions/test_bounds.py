@@ -15,8 +15,10 @@ from datasets import Dataset
 from bench_datasets import read_predictions
 from bench_datasets.faults import BenchError
 from bench_datasets.masks import MASK_TYPE, MaskColumn, column, encode_dense, parse, parse_masks
-from bench_datasets.predictions import check, coco, rows, text
-from bench_datasets.predictions.fields import Name
+from bench_datasets.predictions import check, mask_rows
+from bench_datasets.predictions import json_records as text
+from bench_datasets.predictions.coerce import Name
+from bench_datasets.predictions.formats import coco
 from bench_datasets.predictions.pairing import unlike
 
 RLE = {"size": [2, 3], "counts": "15"}
@@ -99,7 +101,7 @@ def test_read_batches_of_bounded_bytes_same_rows(
         content = [{"expression_id": str(i), "mask": mask} for i, mask in enumerate(masks)]
     (tmp_path / "p.json").write_text(json.dumps(content))
     whole = read_predictions(benchmark, tmp_path / "p.json", format=form)
-    for module in (rows, coco, *_instancebench()):
+    for module in (mask_rows, coco, *_instancebench()):
         monkeypatch.setattr(module, "BATCH", 1)
     parts = read_predictions(benchmark, tmp_path / "p.json", format=form)
     assert parts.to_list() == whole.to_list()
@@ -107,9 +109,9 @@ def test_read_batches_of_bounded_bytes_same_rows(
 
 
 def _instancebench() -> list[Any]:
-    from bench_datasets.predictions import instancebench
+    from bench_datasets.benchmarks.instancebench import prediction_coco, prediction_rows
 
-    return [instancebench.rows, instancebench.coco]
+    return [prediction_rows, prediction_coco]
 
 
 def test_coco_results_beyond_two_gib_grouped() -> None:

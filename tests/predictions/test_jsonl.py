@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from bench_datasets.faults import BenchError, FaultError
 from bench_datasets.predictions import read_predictions
-from bench_datasets.predictions.rows import FEATURES
+from bench_datasets.predictions.mask_rows import FEATURES
 
 from .dense_masks import Dense, assert_masks, decode, encode, runs
 

@@ -12,7 +12,7 @@ import pytest
 from bench_datasets.faults import BenchError
 from bench_datasets.masks import dense, encode_dense
 from bench_datasets.predictions import threads
-from bench_datasets.predictions.location import locate
+from bench_datasets.predictions.files import locate
 from bench_datasets.predictions.threads import map_in_threads
 
 PATHS = (

@@ -183,7 +183,7 @@ def test_npz_with_a_huge_header_or_total_is_refused(tmp_path: Path) -> None:
 
 
 def test_npz_long_list_of_members_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from bench_datasets.predictions import npz
+    from bench_datasets.predictions.formats import npz
 
     monkeypatch.setattr(npz, "MAX_DIRECTORY", 1_000)
     with zipfile.ZipFile(tmp_path / "level_0__7.npz", "w") as archive:

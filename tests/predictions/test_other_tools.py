@@ -19,7 +19,7 @@ from PIL import Image
 
 from bench_datasets import read_predictions
 from bench_datasets.faults import BenchError, FaultError
-from bench_datasets.predictions.jsonl import named_by_file
+from bench_datasets.predictions.mask_lines import named_by_file
 
 A, B = {"size": [2, 3], "counts": "15"}, {"size": [2, 3], "counts": "51"}
 ROWS: dict[int, list[dict[str, Any]]] = {7: [A, B], 8: [], 9: [B]}

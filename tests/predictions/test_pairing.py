@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bench_datasets.predictions import pair
-from bench_datasets.predictions.rows import FEATURES
+from bench_datasets.predictions.mask_rows import FEATURES
 
 KEYS = ["level_0/7", "level_0/8", "level_1/7", "level_0/9", "level_0/9#2", "dense/5"]
 IDS = [7, 8, 7, 9, 9, 5]

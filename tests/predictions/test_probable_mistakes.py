@@ -17,7 +17,7 @@ from PIL import Image
 import bench_datasets as bd
 from bench_datasets.faults import FAULTS, FaultError
 from bench_datasets.masks import MASK_TYPE, MaskColumn, encode_dense
-from bench_datasets.predictions.arrays import odd_masks
+from bench_datasets.predictions.arrow_types import odd_masks
 
 from ..metrics.dense_pbench import Row
 from ..metrics.pbench_rows import truth_of

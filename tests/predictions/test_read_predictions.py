@@ -25,8 +25,8 @@ from hypothesis import strategies as st
 import bench_datasets as bd
 from bench_datasets.faults import BenchError
 from bench_datasets.predictions import read_predictions
-from bench_datasets.predictions.location import locate
-from bench_datasets.predictions.recognise import recognise
+from bench_datasets.predictions.detect import recognise
+from bench_datasets.predictions.files import locate
 
 from .dense_masks import encode
 

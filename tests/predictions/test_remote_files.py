@@ -19,7 +19,7 @@ from fsspec.spec import AbstractBufferedFile, AbstractFileSystem
 
 from bench_datasets import samples
 from bench_datasets.faults import BenchError
-from bench_datasets.predictions import read_predictions, text
+from bench_datasets.predictions import json_records, read_predictions
 
 
 class Server(SimpleHTTPRequestHandler):
@@ -100,7 +100,7 @@ class EndlessFileSystem(AbstractFileSystem):  # type: ignore[misc]
 
 def test_an_endless_line_is_not_held(monkeypatch: pytest.MonkeyPatch) -> None:
     fsspec.register_implementation("endless", EndlessFileSystem, clobber=True)
-    monkeypatch.setattr(text, "MAX_RECORD", 1 << 23)
+    monkeypatch.setattr(json_records, "MAX_RECORD", 1 << 23)
     tracemalloc.start()
     with pytest.raises(BenchError, match=r"out.jsonl:1: .*longer than 8388608"):
         read_predictions("pbench", "endless://out.jsonl", format="jsonl")

@@ -13,8 +13,8 @@ import pytest
 from datasets import Dataset
 
 from bench_datasets import read_predictions
-from bench_datasets import untrusted_tables as bounds
-from bench_datasets.builders.labels import LabelFile
+from bench_datasets._util import untrusted_tables as bounds
+from bench_datasets.data.parquet import LabelFile
 from bench_datasets.faults import BenchError
 from bench_datasets.masks import encode_dense
 

@@ -16,11 +16,11 @@ from PIL import Image
 
 import bench_datasets as bd
 from bench_datasets import samples
-from bench_datasets.benchmarks import PBENCH_LEVELS
-from bench_datasets.builders import open_truth
+from bench_datasets.benchmark import PBENCH_LEVELS
+from bench_datasets.data import open_truth
 from bench_datasets.masks import encode_dense
-from bench_datasets.metrics.files import write_run
 from bench_datasets.report import write_report
+from bench_datasets.scoring.files import write_run
 
 from .browser import CHROMIUM, DRIVER, Browser
 

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 import bench_datasets as bd
-from bench_datasets.metrics.errors import find_errors
-from bench_datasets.metrics.pbench import get_protocol
-from bench_datasets.metrics.pbench.summary import read_scores
-from bench_datasets.metrics.summarizing import read_table
+from bench_datasets.benchmarks.pbench.metric import get_protocol
+from bench_datasets.benchmarks.pbench.statistics import read_scores
+from bench_datasets.results.error_kinds import find_errors
+from bench_datasets.results.summarize import read_table
 
 from .browser import Browser
 from .conftest import HOSTILE, Hostile, Runs
@@ -72,7 +72,7 @@ def test_the_slider_of_unions(browser: Browser, make_runs: Callable[..., Runs], 
     runs = make_runs("pbench", "hasty", "crowd_shy", protocol="card")
     opened(browser, runs.report(tmp_path / "r.html"))
     for number, scores in enumerate(runs.scores.values()):
-        found = read_scores(read_table(scores, __import__("bench_datasets.metrics.pbench", fromlist=["x"])),
+        found = read_scores(read_table(scores, __import__("bench_datasets.benchmarks.pbench.metric", fromlist=["x"])),
                             get_protocol("card"))  # fmt: skip
         rows = [i for i, level in enumerate(found.levels.tolist()) if level != "dense"]
         iou = []

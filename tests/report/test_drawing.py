@@ -7,10 +7,10 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from bench_datasets.metrics.comparing import Difference
 from bench_datasets.report import drawing, timeline
-from bench_datasets.report.content import Ladder, Lane, Point, telling
-from bench_datasets.results import Metric
+from bench_datasets.report.page_data import Ladder, Lane, Point, telling
+from bench_datasets.results.compare import Difference
+from bench_datasets.results.result import Metric
 
 from .conftest import HOSTILE, Hostile
 

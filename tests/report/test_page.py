@@ -15,13 +15,13 @@ from datasets import Dataset
 from pycocotools import mask as coco
 
 import bench_datasets as bd
-from bench_datasets.benchmarks import PBENCH_LEVELS
-from bench_datasets.builders import open_truth
-from bench_datasets.metrics.files import write_run
-from bench_datasets.published import published
+from bench_datasets.benchmark import PBENCH_LEVELS
+from bench_datasets.data import open_truth
 from bench_datasets.report import profile, write_report
 from bench_datasets.report.embed import ALPHABET, LIMIT, coded, hundredths, script_json
 from bench_datasets.report.runs import open_runs
+from bench_datasets.results.paper_results import published
+from bench_datasets.scoring.files import write_run
 
 from ..metrics.score_tables import table_of
 from .conftest import HOSTILE, Hostile, Runs

@@ -14,8 +14,8 @@ from datasets import load_dataset
 from PIL import Image
 from pycocotools import mask as coco
 
-import bench_datasets.builders as builders
-from bench_datasets.builders.instancebench_vocabulary import OPERATIONS, SYNONYMS
+import bench_datasets.data as builders
+from bench_datasets.benchmarks.instancebench.vocabulary import OPERATIONS, SYNONYMS
 from bench_datasets.faults import BenchError
 from bench_datasets.samples import SAMPLE_MODELS, instancebench_sample_dir, instancebench_sample_predictions
 from bench_datasets.samples.instancebench import sample_files, sample_sets, write_sample

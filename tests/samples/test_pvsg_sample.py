@@ -14,9 +14,9 @@ from datasets import load_dataset
 from PIL import Image
 from pycocotools import mask as coco
 
-import bench_datasets.builders as builders
-from bench_datasets.builders.pvsg_rows import truth_features
-from bench_datasets.builders.pvsg_vocabulary import CATEGORIES, PREDICATES
+import bench_datasets.data as builders
+from bench_datasets.benchmarks.pvsg.truth import truth_features
+from bench_datasets.benchmarks.pvsg.vocabulary import CATEGORIES, PREDICATES
 from bench_datasets.faults import BenchError
 from bench_datasets.samples import SAMPLE_MODELS, pvsg_sample_dir, pvsg_sample_predictions
 from bench_datasets.samples.pvsg import FILMS, sample_files, write_sample

@@ -12,8 +12,8 @@ from PIL import Image
 from pycocotools import mask as coco
 
 import bench_datasets as bd
-from bench_datasets.metrics.options import ScoreOptions
-from bench_datasets.metrics.pvsg import score_table, summarize_table
+from bench_datasets.benchmarks.pvsg.metric import score_table, summarize_table
+from bench_datasets.scoring.options import ScoreOptions
 
 
 def rle(mask: Any) -> dict[str, Any]:

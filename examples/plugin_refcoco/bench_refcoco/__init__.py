@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bench_datasets.benchmarks import Benchmark, Source
+from bench_datasets.benchmark import Benchmark, Source
 
 BENCHMARK = Benchmark(
     name="refcoco_toy",
@@ -18,5 +18,5 @@ BENCHMARK = Benchmark(
     task_categories=("image-segmentation",),
     tags=("referring-segmentation",),
     columns={"masks": "The mask of the one square that is meant, as COCO compressed RLE."},
-    modules={"predictions": "bench_datasets.predictions.pbench"},  # masks by key or id, in any of PBench's formats
+    modules={"predictions": "bench_datasets.benchmarks.pbench.predictions"},
 )

@@ -14,9 +14,9 @@ import pyarrow as pa
 from datasets import Features, List, Value
 from datasets.builder import Key
 
-from bench_datasets.benchmarks import get_benchmark
-from bench_datasets.builders.base import SAMPLE, SourceBuilder
-from bench_datasets.builders.provenance import describe
+from bench_datasets.benchmark import get_benchmark
+from bench_datasets.data.builder import SAMPLE, SourceBuilder
+from bench_datasets.data.provenance import describe
 from bench_datasets.faults import BenchError
 from bench_datasets.masks import MASK_FEATURE, encode_dense, parse_mask
 from bench_datasets.samples.cache import built

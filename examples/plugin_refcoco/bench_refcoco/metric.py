@@ -14,17 +14,17 @@ import numpy as np
 import pyarrow as pa
 from datasets import Dataset, Features, List, Value
 
+from bench_datasets.benchmarks.pbench.pairing import attach, read_answers
 from bench_datasets.faults import BenchError, FaultError
 from bench_datasets.masks import quotient, union_overlaps
-from bench_datasets.metrics.gathering import ALL, Gathered, assemble
-from bench_datasets.metrics.hashes import row_hashes
-from bench_datasets.metrics.masklists import read_mask_lists
-from bench_datasets.metrics.options import ScoreOptions
-from bench_datasets.metrics.pbench.pairing import attach, read_answers
-from bench_datasets.metrics.units import Units
+from bench_datasets.masks.ragged import read_mask_lists
 from bench_datasets.predictions import pair
-from bench_datasets.results import Metric, Slice
-from bench_datasets.statistics import Statistic
+from bench_datasets.results.estimates import ALL, Gathered, assemble
+from bench_datasets.results.result import Metric, Slice
+from bench_datasets.results.statistics import Statistic
+from bench_datasets.scoring.hashes import row_hashes
+from bench_datasets.scoring.options import ScoreOptions
+from bench_datasets.scoring.units import Units
 
 __all__ = ["attach", "read_answers"]  # one prediction a row, as in PBench
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from bench_datasets.builders.instancebench_vocabulary import FAMILY_OF, track_of
-from bench_datasets.metrics.instancebench.columns import features
+from bench_datasets.benchmarks.instancebench.score_columns import features
+from bench_datasets.benchmarks.instancebench.vocabulary import FAMILY_OF, track_of
 
 AREA = 1_000_000
 """Pixels of every candidate."""

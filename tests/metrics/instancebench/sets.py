@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from pycocotools import mask as coco
 
 import bench_datasets as bd
-from bench_datasets.builders.instancebench_rows import truth_features
-from bench_datasets.builders.instancebench_vocabulary import FAMILY_OF, OPERATIONS, track_of
+from bench_datasets.benchmarks.instancebench.truth import truth_features
+from bench_datasets.benchmarks.instancebench.vocabulary import FAMILY_OF, OPERATIONS, track_of
 
 Dense = NDArray[np.bool_]
 Answers = Mapping[str, Dense | None]

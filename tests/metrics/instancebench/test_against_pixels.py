@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import bench_datasets as bd
-from bench_datasets.metrics.instancebench.score import score_table
-from bench_datasets.metrics.options import ScoreOptions
+from bench_datasets.benchmarks.instancebench.score import score_table
+from bench_datasets.scoring.options import ScoreOptions
 
 from . import dense
 from .sets import Answers, Tces, batch_of, random_sets, values

@@ -14,7 +14,7 @@ import pytest
 from datasets import Dataset, load_dataset
 
 import bench_datasets as bd
-from bench_datasets.builders.instancebench_rows import truth_features
+from bench_datasets.benchmarks.instancebench.truth import truth_features
 
 from .sets import Ask, Tces, Thing, batch_of, encode, line, read_lines, row_of, simple, truth_of, values
 
@@ -237,7 +237,7 @@ def test_nothing_is_left(tmp_path: Path) -> None:
 
 def comparable(n: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, **options: Any) -> str | None:
     """Of a source of `n` sets that the published one has three of."""
-    from bench_datasets.benchmarks import BENCHMARKS
+    from bench_datasets.benchmark import BENCHMARKS
 
     monkeypatch.setitem(BENCHMARKS["instancebench"].source.rows, "test", 3)
     lines = []

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bench_datasets.metrics.identity import UNRESOLVED, identify, similarity
+from bench_datasets.benchmarks.instancebench.assignment import UNRESOLVED, identify, similarity
 
 
 def assign(*scores: float, least: float = 0.1, margin: float = 0.05) -> int:

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import bench_datasets as bd
-from bench_datasets.benchmarks import get_benchmark
-from bench_datasets.published import published
+from bench_datasets.benchmark import get_benchmark
+from bench_datasets.results.paper_results import published
 
 from .score_tables import right, row, table
 

@@ -13,9 +13,9 @@ import pyarrow as pa
 from PIL import Image
 from pycocotools import mask as coco
 
-from bench_datasets.metrics.options import ScoreOptions
-from bench_datasets.metrics.pvsg import score_table, summarize_table
-from bench_datasets.results import Metric, Slice
+from bench_datasets.benchmarks.pvsg.metric import score_table, summarize_table
+from bench_datasets.results.result import Metric, Slice
+from bench_datasets.scoring.options import ScoreOptions
 
 from .dense_pvsg import STUFF, Dense, Video
 

@@ -13,7 +13,7 @@ import pytest
 from datasets import Dataset
 
 import bench_datasets as bd
-from bench_datasets.builders.pvsg_vocabulary import CATEGORIES, PREDICATES
+from bench_datasets.benchmarks.pvsg.vocabulary import CATEGORIES, PREDICATES
 from bench_datasets.faults import FaultError
 
 from .dense_pvsg import Video

@@ -10,10 +10,10 @@ import pytest
 from datasets import Dataset
 
 import bench_datasets as bd
+from bench_datasets.benchmarks.pvsg.batch import ANSWER_COLUMNS
+from bench_datasets.benchmarks.pvsg.metric import features, score_table
 from bench_datasets.faults import BenchError, FaultError
-from bench_datasets.metrics.options import ScoreOptions
-from bench_datasets.metrics.pvsg import features, score_table
-from bench_datasets.metrics.pvsg.rows import ANSWER_COLUMNS
+from bench_datasets.scoring.options import ScoreOptions
 
 from .dense_pvsg import Video
 from .pvsg_rows import batch, encode, prediction, summed_up, truth_row

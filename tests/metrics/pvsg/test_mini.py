@@ -9,10 +9,10 @@ import pytest
 from datasets import Dataset, concatenate_datasets
 
 import bench_datasets as bd
+from bench_datasets.benchmarks.pvsg.metric import PROTOCOLS, get_protocol, score_table
+from bench_datasets.benchmarks.pvsg.relation_matching import Hits
 from bench_datasets.masks import available_engines, quotient, using_engine
-from bench_datasets.metrics.options import ScoreOptions
-from bench_datasets.metrics.pvsg import PROTOCOLS, get_protocol, score_table
-from bench_datasets.metrics.pvsg.hits import Hits
+from bench_datasets.scoring.options import ScoreOptions
 
 from . import dense_pvsg as dense
 from .pvsg_rows import batch, summed_up

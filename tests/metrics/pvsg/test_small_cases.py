@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bench_datasets.metrics.options import ScoreOptions
-from bench_datasets.metrics.pvsg import score_table
+from bench_datasets.benchmarks.pvsg.metric import score_table
+from bench_datasets.scoring.options import ScoreOptions
 
 from .dense_pvsg import Video
 from .pvsg_rows import batch, summed_up, truth_row

@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from bench_datasets.metrics.pvsg import PROTOCOLS, get_protocol
-from bench_datasets.metrics.pvsg.protocol import STEP, VOID_IGNORED
+from bench_datasets.benchmarks.pvsg.metric import PROTOCOLS, get_protocol
+from bench_datasets.benchmarks.pvsg.protocol import STEP, VOID_IGNORED
 
 from . import dense_pvsg as dense
 from .dense_pvsg import Video

@@ -12,10 +12,10 @@ import pyarrow as pa
 import pytest
 
 import bench_datasets as bd
+from bench_datasets.benchmarks.pvsg.metric import comparable_to, summarize_table
 from bench_datasets.faults import BenchError
-from bench_datasets.metrics.pvsg import comparable_to, summarize_table
-from bench_datasets.published import published
-from bench_datasets.statistics import weights
+from bench_datasets.results.paper_results import published
+from bench_datasets.results.statistics import weights
 
 from . import dense_pvsg as dense
 from .pvsg_rows import score, summed_up

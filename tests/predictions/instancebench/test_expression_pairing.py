@@ -10,9 +10,9 @@ from datasets import Dataset
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bench_datasets.benchmarks.instancebench.prediction_pairing import pair_expressions
+from bench_datasets.benchmarks.instancebench.predictions import FEATURES
 from bench_datasets.faults import BenchError
-from bench_datasets.predictions import pair_expressions
-from bench_datasets.predictions.instancebench import FEATURES
 
 IDS = ["a-0", "a-1", "b-0", "b-1"]
 Named = tuple[str | None, str, str]

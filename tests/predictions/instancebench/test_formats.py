@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from PIL import Image
 from pycocotools import mask as coco
 
+from bench_datasets.benchmarks.instancebench.predictions import FEATURES, READERS
 from bench_datasets.faults import BenchError
 from bench_datasets.masks import MASK_TYPE
 from bench_datasets.predictions import read_predictions
-from bench_datasets.predictions.instancebench import FEATURES, READERS
 
 from ..dense_masks import decode, encode, runs
 

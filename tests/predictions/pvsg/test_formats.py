@@ -15,9 +15,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from bench_datasets.benchmarks.pvsg.predictions import FEATURES, READERS
 from bench_datasets.faults import BenchError
 from bench_datasets.predictions import read_predictions
-from bench_datasets.predictions.pvsg import FEATURES, READERS
 
 from ..dense_masks import decode, encode, runs
 

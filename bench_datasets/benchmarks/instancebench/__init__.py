@@ -1,0 +1,1 @@
+"""InstanceBench: target-centric expression sets with labels of referential logic."""

@@ -1,0 +1,380 @@
+"""A batch of InstanceBench rows as the scoring needs them, whatever they came as."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from datasets import Features, List, Value
+from numpy.typing import NDArray
+
+from bench_datasets.benchmarks.instancebench.vocabulary import (
+    FAMILIES,
+    FAMILY_OF,
+    OPERATIONS,
+    ROLES,
+    TRACKS,
+    track_of,
+)
+from bench_datasets.faults import BenchError, shorten, stops
+from bench_datasets.masks import MASK_FEATURE, MASK_TYPE, MaskColumn, joined, list_offsets, list_values, parse_masks
+from bench_datasets.masks.ragged import MaskLists, read_mask_lists
+from bench_datasets.predictions.coerce import read_word
+
+LABEL_COLUMNS = (
+    "key", "image_id", "source", "category", "height", "width", "target", "candidates", "expressions", "faults",
+)  # fmt: skip
+ANSWER_COLUMNS = ("mask", "box", "candidate_id", "run", "condition", "pred_faults")
+ANSWER_FEATURES = Features(
+    {
+        "pred_masks": List(MASK_FEATURE),
+        "pred_boxes": List(List(Value("float64"))),
+        "pred_candidate_ids": List(Value("string")),
+    }
+)
+"""What a row may bear beside the truth, aligned with its expressions; null for no answer."""
+
+
+_NO_CANDIDATE = "\0"
+"""A name that no candidate bears."""
+
+Reading = list[list[tuple[str, str]]]
+"""Faults of reading, row by row: codes and texts."""
+
+
+class Records(NamedTuple):
+    """Lists of records of n rows, field by field.
+
+    Attributes:
+        groups: `(n + 1,) int64`, where each row's records begin.
+        fields: values by field, one row's records behind the other; Python lists, or an Arrow array of masks.
+    """
+
+    groups: NDArray[np.int64]
+    fields: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Rows:
+    """n truth rows with their predictions.
+
+    Attributes:
+        keys, sources, categories, runs, conditions: a text a row.
+        labels: the fields that the row hash covers, without the masks.
+        noted: the builder's fault codes.
+        heights, widths, targets: `(n,) int64`; target is the position among all candidates, -1 for none.
+        candidates: their masks; `candidate_ids` and `crowd` are aligned with them.
+        expressions: by field, aligned with `groups`.
+        groups: `(n + 1,) int64`, where each row's expressions begin.
+        donors: donors' masks, aligned with the expressions; null where there is none.
+        predicted: predicted masks, aligned with the expressions, null for none; a row is present if it has an answer
+            of any kind.
+        boxes: `(m, 4) float64`, predicted boxes aligned with the expressions; NaN for none.
+        named: predicted candidates, aligned with the expressions; `None` where none was asked for.
+        answered: `(m,) bool`, whether there is an answer, be it an empty one.
+        reading: faults found when the predictions were read or paired.
+        faulty: `(m,) bool`, predictions that such a fault is about.
+    """
+
+    keys: list[str]
+    sources: list[str]
+    categories: list[str]
+    runs: list[str]
+    conditions: list[str]
+    labels: list[dict[str, Any]]
+    noted: list[list[str]]
+    heights: NDArray[np.int64]
+    widths: NDArray[np.int64]
+    targets: NDArray[np.int64]
+    candidates: MaskLists
+    candidate_ids: list[str]
+    crowd: NDArray[np.bool_]
+    expressions: dict[str, list[Any]]
+    groups: NDArray[np.int64]
+    donors: MaskLists
+    predicted: MaskLists
+    boxes: NDArray[np.float64]
+    named: list[Any] | None
+    answered: NDArray[np.bool_]
+    reading: Reading
+    faulty: NDArray[np.bool_]
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    @cached_property
+    def expression_row(self) -> NDArray[np.int64]:
+        """`(m,) int64`, the row of each expression."""
+        return np.repeat(np.arange(len(self)), np.diff(self.groups))
+
+    def without_answers(self, which: NDArray[np.bool_]) -> Rows:
+        """The same rows, of which the predictions `which` `(m,) bool` are null masks, wrong boxes and no candidates."""
+        masks = self.predicted.masks.to_pylist()
+        for k in np.flatnonzero(which).tolist():
+            masks[k] = None
+        wrong = {k: text for k, text in self.predicted.wrong.items() if not which[k]}
+        boxes = self.boxes.copy()
+        boxes[which & np.isfinite(boxes).all(axis=1)] = 0.0
+        named = self.named
+        if named is not None:
+            named = [
+                _NO_CANDIDATE if faulty and name is not None else name
+                for name, faulty in zip(named, which.tolist(), strict=True)
+            ]
+        column = MaskColumn.from_arrow(pa.array(masks, MASK_TYPE))
+        return replace(self, predicted=self.predicted._replace(masks=column, wrong=wrong), boxes=boxes, named=named)
+
+
+def read_rows(batch: pa.Table | Mapping[str, Any]) -> Rows:
+    """Put a batch into shape.
+
+    Args:
+        batch: an Arrow table, or columns by name as `Dataset.map(batched=True)` hands them over, with `pred_masks`
+            (lists of masks or nulls aligned with the expressions), and `pred_boxes` or `pred_candidate_ids` likewise.
+
+    Raises:
+        BenchError: a column is absent.
+    """
+    names = batch.column_names if isinstance(batch, pa.Table) else list(batch)
+    answers = [name for name in ("pred_masks", "pred_boxes", "pred_candidate_ids") if name in names]
+    absent = [name for name in ("target", "candidates", "expressions") if name not in names]
+    if absent or not answers or not {"key", "tces_id"} & set(names):
+        raise BenchError(
+            "instancebench rows: expected the columns key, target, candidates, expressions and one of pred_masks,"
+            f" pred_boxes, pred_candidate_ids; found {', '.join(names)}"
+        )
+    n = len(batch["expressions"])
+
+    def values(name: str, default: Any = None) -> list[Any]:
+        if name not in names:
+            return [default] * n
+        found = batch[name]
+        return found.to_pylist() if isinstance(found, (pa.Array, pa.ChunkedArray)) else list(found)
+
+    keys = [str(key) for key in values("key" if "key" in names else "tces_id")]
+    candidates, expressions = records(batch["candidates"]), records(batch["expressions"])
+    terms = _expressions(expressions.fields, int(expressions.groups[-1]))
+    masks, wrong = _masks(candidates.fields.get("mask"), int(candidates.groups[-1]))
+    donors, unsound = _masks(expressions.fields.get("donor_mask"), int(expressions.groups[-1]))
+    crowd = np.array(
+        [bool(value) for value in _plain(candidates.fields.get("iscrowd"), int(candidates.groups[-1]))], np.bool_
+    )
+    ids = [str(value) for value in _plain(candidates.fields["instance_id"], int(candidates.groups[-1]))]
+    per_row = np.diff(expressions.groups)
+    reading = [[(fault["code"], fault["text"]) for fault in found or []] for found in values("pred_faults")]
+    whole = np.array([any(stops(code) for code, _ in found) for found in reading], np.bool_)
+    if "pred_faulty" in names:  # pairing knows which of the row's predictions are faulty
+        whole = np.array([any(code == "duplicate_prediction" for code, _ in found) for found in reading], np.bool_)
+    known = [len(found) for found in reading]
+    predicted = _aligned_masks(batch["pred_masks"] if "pred_masks" in names else None, per_row, reading)
+    given = {name: values(name) for name in ("pred_boxes", "pred_candidate_ids") if name in names}
+    if given:
+        some = np.array([any(row is not None for row in rows) for rows in zip(*given.values(), strict=True)], np.bool_)
+        predicted = predicted._replace(present=some | (predicted.present if "pred_masks" in names else False))
+    candidates_named = (
+        _aligned(given["pred_candidate_ids"], "pred_candidate_ids", per_row, reading)
+        if "pred_candidate_ids" in given
+        else None
+    )
+    box_lists = _aligned(given["pred_boxes"], "pred_boxes", per_row, reading) if "pred_boxes" in given else None
+    whole |= np.array([len(found) for found in reading], np.int64) > known  # lists that are not aligned
+    faulty = np.repeat(whole, per_row)
+    if "pred_faulty" in names:
+        faulty |= np.array(_aligned(values("pred_faulty"), "pred_faulty", per_row, reading), np.bool_)
+    if candidates_named is not None:
+        faulty |= _bad_names(candidates_named, per_row, reading)
+    boxes, bad_boxes = _boxes(box_lists, per_row, reading)
+    faulty |= bad_boxes
+    texts = {name: values(name) for name in ("image_id", "source", "category")}
+    targets = np.array([-1 if value is None else value for value in values("target")], np.int64)
+    return Rows(
+        keys, [str(v) for v in texts["source"]], [str(v) for v in texts["category"]],
+        [str(v) for v in values("pred_run", "0")], [str(v) for v in values("pred_condition", "original")],
+        _labels(keys, texts, targets, candidates.groups, ids, crowd, terms, expressions.groups),
+        [list(codes or []) for codes in values("faults")],
+        _sizes(values("height")), _sizes(values("width")), targets,
+        MaskLists(masks, candidates.groups, np.ones(n, np.bool_), wrong), ids, crowd, terms, expressions.groups,
+        MaskLists(donors, expressions.groups, np.ones(n, np.bool_), unsound), predicted, boxes,
+        candidates_named,
+        np.array(_aligned(values("pred_answered"), "pred_answered", per_row, reading), np.bool_)
+        if "pred_answered" in names else np.ones(int(expressions.groups[-1]), np.bool_),
+        reading, faulty,
+    )  # fmt: skip
+
+
+def records(column: Any) -> Records:
+    """A column of lists of records, field by field; masks stay in Arrow where they are there already."""
+    if isinstance(column, (pa.Array, pa.ChunkedArray)):
+        array = joined(column)
+        flat = list_values(array)
+        fields = {}
+        for field in flat.type:
+            values = flat.field(field.name)
+            fields[field.name] = values if field.name in ("mask", "donor_mask") else values.to_pylist()
+        return Records(list_offsets(array), fields)
+    groups = np.concatenate([[0], np.cumsum([len(row) for row in column], dtype=np.int64)]).astype(np.int64)
+    items = [item for row in column for item in row]
+    names = dict.fromkeys(name for item in items for name in item)
+    return Records(groups, {name: [item.get(name) for item in items] for name in names})
+
+
+def _masks(values: Any, count: int) -> tuple[MaskColumn, dict[int, str]]:
+    if values is None:
+        return MaskColumn.from_arrow(pa.nulls(count, MASK_TYPE)), {}
+    if isinstance(values, pa.Array):
+        return MaskColumn.from_arrow(values), {}
+    array, wrong = parse_masks(values)
+    return MaskColumn.from_arrow(array), {i: text for i, text in wrong.items() if values[i] is not None}
+
+
+def _plain(values: Any, count: int) -> list[Any]:
+    return [None] * count if values is None else list(values)
+
+
+def _expressions(fields: Mapping[str, Any], count: int) -> dict[str, list[Any]]:
+    """Terms by name, whether they came as class numbers or as names."""
+    words = {"role": ROLES, "operation": OPERATIONS, "family": FAMILIES, "track": TRACKS}
+    result: dict[str, list[Any]] = {
+        name: [known[v] if isinstance(v, int) and 0 <= v < len(known) else v for v in _plain(fields.get(name), count)]
+        for name, known in words.items()
+    }
+    for name in ("expression_id", "text", "tags"):
+        result[name] = _plain(fields.get(name), count)
+    result["expression_id"] = [str(value) for value in result["expression_id"]]
+    # What follows from role and operation need not be given.
+    pairs = list(zip(result["role"], result["operation"], strict=True))
+    for name, derive in (("family", _family), ("track", _track)):
+        if None in result[name]:
+            result[name] = [derive(*pair) if v is None else v for v, pair in zip(result[name], pairs, strict=True)]
+    return result
+
+
+def _family(role: Any, operation: Any) -> str | None:
+    del role
+    return FAMILY_OF.get(operation)
+
+
+def _track(role: Any, operation: Any) -> str | None:
+    known = role in TRACKS or (role in ROLES and operation in FAMILY_OF)
+    return track_of(role, operation) if known else None
+
+
+def _boxes(
+    flat: list[Any] | None, per_row: NDArray[np.int64], reading: Reading
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Boxes, NaN for none and zeros for a bad one; which are bad. What is wrong with one is a fault of its row."""
+    result = np.full((int(per_row.sum()), 4), np.nan)
+    bad = np.zeros(len(result), np.bool_)
+    if flat is None:
+        return result, bad
+    row = np.repeat(np.arange(len(per_row)), per_row)
+    for k, box in enumerate(flat):
+        if box is None:
+            continue
+        sides = list(box) if hasattr(box, "__len__") and not isinstance(box, (str, bytes, Mapping)) else []
+        if len(sides) == 4 and all(_is_number(side) for side in sides) and min(sides[2:]) >= 0:
+            result[k] = sides
+            continue
+        result[k], bad[k] = 0.0, True
+        at = k - int(per_row[: row[k]].sum())
+        text = f"pred_boxes, box {at}: expected four finite numbers [x, y, width, height] in pixels, no negative side"
+        reading[row[k]].append(("bad_box", f"{text}, found {str(box)[:60]}"))
+    return result, bad
+
+
+def _bad_names(named: list[Any], per_row: NDArray[np.int64], reading: Reading) -> NDArray[np.bool_]:
+    """Which names of candidates are none, neither text nor an integer; each is a fault of its row."""
+    bad = np.array([name is not None and read_word(name) is None for name in named], np.bool_)
+    row = np.repeat(np.arange(len(per_row)), per_row)
+    for k in np.flatnonzero(bad).tolist():
+        at = k - int(per_row[: row[k]].sum())
+        expected = "expected a candidate's instance_id (text, or an integer)"
+        text = f"pred_candidate_ids, item {at}: {expected}, found {shorten(named[k])}"
+        reading[row[k]].append(("malformed_mask", text))
+    return bad
+
+
+def _is_number(value: Any) -> bool:
+    """Whether it is a finite number of float64's range."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.integer, np.floating)):
+        return False
+    return bool(-1e300 < value < 1e300)
+
+
+def _aligned(lists: list[Any], name: str, per_row: NDArray[np.int64], reading: Reading) -> list[Any]:
+    """A list per row, aligned with its expressions, one behind the other; a null row is all nulls.
+
+    A list that is not aligned is a fault of its row, and all nulls.
+    """
+    flat: list[Any] = []
+    for i, (items, count) in enumerate(zip(lists, per_row.tolist(), strict=True)):
+        aligned = hasattr(items, "__len__") and not isinstance(items, (str, bytes, Mapping)) and len(items) == count
+        if items is not None and not aligned:
+            reading[i].append(_unaligned(name, count, items))
+        flat += list(items) if aligned else [None] * count
+    return flat
+
+
+def _unaligned(name: str, count: int, items: Any) -> tuple[str, str]:
+    found = f"{len(items)}" if hasattr(items, "__len__") and not isinstance(items, str) else type(items).__name__
+    return "unaligned_prediction", f"{name}: expected {count} items, one per expression, found {found}"
+
+
+def _aligned_masks(column: Any, per_row: NDArray[np.int64], reading: Reading) -> MaskLists:
+    groups = np.concatenate([[0], np.cumsum(per_row)])
+    if column is None:
+        return MaskLists(
+            MaskColumn.from_arrow(pa.nulls(int(groups[-1]), MASK_TYPE)), groups, np.ones(len(per_row), np.bool_), {}
+        )
+    lists = read_mask_lists(column)
+    sizes = np.diff(lists.groups)
+    aligned = sizes == per_row
+    for i in np.flatnonzero(~aligned & lists.present).tolist():
+        reading[i].append(_unaligned("pred_masks", int(per_row[i]), range(int(sizes[i]))))
+    wrong = {i: text for i, text in lists.wrong.items() if text != "the mask is null"}
+    if aligned.all():
+        return MaskLists(lists.masks, groups, lists.present, wrong)
+    # Rows that are null or not aligned become as many nulls as there are expressions.
+    values = lists.masks.to_pylist()
+    filled: list[Any] = []
+    moved: dict[int, str] = {}
+    for i, count in enumerate(per_row.tolist()):
+        first = int(lists.groups[i])
+        if aligned[i]:
+            moved |= {len(filled) + k: wrong[first + k] for k in range(count) if first + k in wrong}
+        filled += values[first : first + count] if aligned[i] else [None] * count
+    return MaskLists(MaskColumn.from_arrow(pa.array(filled, MASK_TYPE)), groups, lists.present, moved)
+
+
+def _sizes(values: list[Any]) -> NDArray[np.int64]:
+    return np.array([-1 if value is None else value for value in values], np.int64)
+
+
+def _labels(
+    keys: list[str],
+    texts: Mapping[str, list[Any]],
+    targets: NDArray[np.int64],
+    candidate_groups: NDArray[np.int64],
+    ids: list[str],
+    crowd: NDArray[np.bool_],
+    terms: Mapping[str, list[Any]],
+    groups: NDArray[np.int64],
+) -> list[dict[str, Any]]:
+    """What the row hash covers besides the candidates' masks."""
+    names = ("expression_id", "text", "role", "operation", "family", "track", "tags")
+    result = []
+    for i, key in enumerate(keys):
+        some = range(int(candidate_groups[i]), int(candidate_groups[i + 1]))
+        own = range(int(groups[i]), int(groups[i + 1]))
+        result.append({
+            "tces_id": key,
+            **{name: values[i] for name, values in texts.items()},
+            "target": int(targets[i]),
+            "candidates": [{"instance_id": ids[k], "iscrowd": bool(crowd[k])} for k in some],
+            "expressions": [{name: terms[name][k] for name in names} for k in own],
+        })  # fmt: skip
+    return result

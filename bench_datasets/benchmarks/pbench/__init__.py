@@ -1,0 +1,1 @@
+"""PBench: referring segmentation by level, with dense scenes."""

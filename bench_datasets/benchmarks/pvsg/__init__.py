@@ -1,0 +1,1 @@
+"""PVSG: videos with panoptic mask tubes and relations."""

@@ -1,0 +1,49 @@
+"""Predictions that a command was given: read, or refused in the command line's own words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bench_datasets.cli.console import working
+from bench_datasets.faults import BenchError
+
+if TYPE_CHECKING:
+    from datasets import Dataset
+
+
+def read_answers(benchmark: str, predictions: str, kind: str | None, data: str | None) -> Dataset:
+    """Predictions of a benchmark.
+
+    Args:
+        benchmark: its name.
+        predictions: where they are.
+        kind: their format, or None for one that is to be recognised.
+        data: where the truth is.
+
+    Raises:
+        BenchError: they can't be read; where they are absent and the truth is the sample, the message names some.
+    """
+    from bench_datasets.predictions import read_predictions
+    from bench_datasets.predictions.files import NothingThereError
+
+    try:
+        with working("reading the predictions"):
+            return read_predictions(benchmark, predictions, format=kind)
+    except NothingThereError as error:
+        some = _some(benchmark) if data == "sample" else None
+        if some is None:
+            raise
+        raise BenchError(f"{error}; a model's answers to the sample are in {some}") from None
+
+
+def _some(benchmark: str) -> str | None:
+    """A file of answers to the built-in sample: the demo's where it is at hand, else the one that is made on demand."""
+    from bench_datasets import samples
+
+    make = getattr(samples, f"{benchmark}_sample_predictions", None)
+    if make is None:
+        return None
+    model = next(iter(samples.SAMPLE_MODELS))
+    near = Path("demo") / benchmark / f"{model}.jsonl"
+    return str(near) if near.is_file() else str(make(model))

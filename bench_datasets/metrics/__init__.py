@@ -1,1 +1,0 @@
-"""Metrics: scoring, summing up and what the benchmarks share."""

@@ -1,3 +1,0 @@
-"""InstanceBench for `evaluate.load`: everything stands in the package, so that both give the same numbers."""
-
-from bench_datasets.metrics.instancebench.evaluating import Instancebench as Instancebench

@@ -1,3 +1,0 @@
-"""PBench for `evaluate.load`: everything stands in the package, so that both give the same numbers."""
-
-from bench_datasets.metrics.pbench.evaluating import Pbench as Pbench

@@ -1,0 +1,164 @@
+"""The columns in which a model over ground-truth rows gives its predictions, and the model's function made ready."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from datasets import Dataset, Features, IterableDataset
+
+from bench_datasets import __version__
+from bench_datasets.benchmark import get_benchmark
+from bench_datasets.faults import BenchError, FaultError
+from bench_datasets.masks import MaskError, plain
+from bench_datasets.predictions.coerce import show
+from bench_datasets.predictions.read import module_of
+
+_DEFAULT = {"pvsg": ("pred_tubes", "pred_triplets")}
+"""The columns that a benchmark's models give at the least, where these are not masks alone."""
+
+
+class Predictor:
+    """A model's function for `Dataset.map` whose arrays, tensors and images have become RLE; see `predictor`."""
+
+    def __init__(self, benchmark: str, function: Callable[..., Mapping[str, Any]]) -> None:
+        self.benchmark, self.function = benchmark, function
+        self.version = __version__  # `map` remembers results by what its function holds
+
+    def __call__(self, row: Mapping[str, Any], *args: Any, **kwargs: Any) -> dict[str, Any]:
+        """The model's columns for a row, or for a batch of rows.
+
+        Raises:
+            BenchError: the model gave something else than known columns.
+            FaultError: `malformed_mask`, a mask can't be encoded; the message names the row.
+        """
+        found = self.function(row, *args, **kwargs)
+        known = _known(self.benchmark)
+        expected = f"expected a dictionary with {' or '.join(known)}"
+        if not isinstance(found, Mapping):
+            raise BenchError(f"predictor: {expected} from the model's function, found {show(found)}")
+        there = [name for name in known if name in found]
+        if not there:
+            raise BenchError(f"predictor: {expected} from the model's function, found {', '.join(found) or 'nothing'}")
+        names = ("key", "id", "height", "width")
+        batched = any(isinstance(row[name], (list, tuple)) for name in names if name in row)
+        if not batched:
+            about = {name: row[name] for name in names if name in row}
+            return {**found, **_encoded(about, {name: found[name] for name in there}, known)}
+        sizes = {name: len(found[name]) for name in there}
+        n = next(len(row[name]) for name in names if name in row)
+        if set(sizes.values()) != {n}:
+            shown = ", ".join(f"{name}: {size}" for name, size in sizes.items())
+            raise BenchError(f"predictor: expected {n} predictions for a batch of {n} rows, found {shown}")
+        columns: dict[str, list[Any]] = {name: [] for name in there}
+        for i in range(n):
+            about = {name: row[name][i] for name in names if name in row}
+            for name, value in _encoded(about, {name: found[name][i] for name in there}, known).items():
+                columns[name].append(value)
+        return {**found, **columns}
+
+
+def predictor(benchmark: str, function: Callable[..., Mapping[str, Any]]) -> Predictor:
+    """A model's function for `Dataset.map` that may give masks as arrays, tensors or images.
+
+    Args:
+        benchmark: its name.
+        function: takes a row (or a batch of rows, with `batched=True`) and gives a dictionary of the columns that
+            `answer_features` names. PBench and InstanceBench: `pred_masks`, a list of masks or one array of
+            `(n, height, width)`. PVSG: `pred_tubes` with such `masks`, and `pred_triplets`. A mask is a
+            `(height, width)` array of bool or of 0 and one other integer, a tensor or an image of the same, COCO RLE
+            with counts as text, bytes or runs, a list of polygons, or `None`.
+
+    Returns:
+        The function to `map`. It gives masks as RLE and the other columns in the types of `answer_features`. It raises
+        `FaultError` at the first row with a mask that can't be encoded.
+
+    Raises:
+        BenchError: the benchmark is unknown, or `function` can't be called.
+
+    Example:
+        >>> import numpy as np
+        >>> model = predictor("pbench", lambda row: {"pred_masks": np.ones((1, 2, 3), bool)})
+        >>> model({"id": 7})
+        {'pred_masks': [{'size': [2, 3], 'counts': '06'}]}
+        >>> truth.map(model, features=answer_features("pbench", truth.features))             # doctest: +SKIP
+    """
+    _known(benchmark)
+    if not callable(function):
+        raise BenchError(f"predictor: expected the model's function, found {show(function)}")
+    return Predictor(benchmark, function)
+
+
+def answer_features(benchmark: str, features: Any, *columns: str) -> Features:
+    """The ground truth's features with those of a model's predictions beside them: what to give to `Dataset.map`.
+
+    Args:
+        benchmark: its name.
+        features: of the ground truth, or the Dataset or DatasetDict that has them.
+        columns: what the model adds; by default `pred_masks`, for PVSG `pred_tubes` and `pred_triplets`. PBench also
+            knows `pred_scores`, `pred_centers` (x, y) and `pred_sizes` (height, width; fractions), InstanceBench
+            `pred_boxes` (x, y, width, height in pixels) and `pred_candidate_ids`, each aligned with the masks (or, in
+            InstanceBench, with the row's expressions).
+
+    Returns:
+        Features with all columns of the ground truth and those; the function that is mapped must give each of them.
+
+    Raises:
+        BenchError: the benchmark is unknown, or knows no such column (the message names those it knows); or `features`
+            are none.
+
+    Example:
+        >>> from datasets import Features, Value
+        >>> list(answer_features("pbench", Features({"id": Value("int64")}), "pred_masks", "pred_scores"))
+        ['id', 'pred_masks', 'pred_scores']
+    """
+    known = _known(benchmark)
+    chosen = columns or _DEFAULT.get(benchmark, ("pred_masks",))
+    for name in chosen:
+        if name not in known:
+            raise BenchError(f"answer_features: {benchmark} knows {', '.join(known)}, got {name!r}")
+    return Features({**_features(features), **{name: known[name] for name in chosen}})
+
+
+def _features(given: Any) -> Mapping[str, Any]:
+    """The features that were given, or those of a Dataset or of the splits of a DatasetDict."""
+    if isinstance(given, (Dataset, IterableDataset)):
+        given = given.features
+    if isinstance(given, Mapping) and given and all(isinstance(v, (Dataset, IterableDataset)) for v in given.values()):
+        found = [part.features for part in given.values()]
+        if any(features != found[0] for features in found):
+            raise BenchError(
+                f"answer_features: expected splits with the same columns; {', '.join(map(str, given))} differ, so give"
+                " the features of one"
+            )
+        given = found[0]
+    if not isinstance(given, Mapping):
+        raise BenchError(f"answer_features: expected the ground truth's features (truth.features), found {show(given)}")
+    return given
+
+
+def _encoded(about: Mapping[str, Any], values: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, Any]:
+    """One row's columns as Arrow takes them."""
+    row = next((str(about[name]) for name in ("key", "id") if about.get(name) is not None), "a row")
+    try:
+        shaped = plain(values, height=about.get("height"), width=about.get("width"))
+    except MaskError as error:
+        raise FaultError("malformed_mask", row, f"predictor: {error}") from error
+    result: dict[str, Any] = {}
+    for name, value in shaped.items():
+        try:
+            result |= Features({name: known[name]}).encode_example({name: value})
+        except (TypeError, ValueError, AttributeError, KeyError, OverflowError) as error:
+            raise BenchError(
+                f"{row}: predictor: {name}: expected values of the type {known[name]}, found others ({error})"
+            ) from error
+    return result
+
+
+def _known(benchmark: str) -> dict[str, Any]:
+    """All prediction columns that ground-truth rows of a benchmark may have, with their features."""
+    metric = get_benchmark(benchmark).metric_module()
+    if hasattr(metric, "ANSWER_FEATURES"):
+        return dict(metric.ANSWER_FEATURES)
+    there = module_of(benchmark).FEATURES
+    return {name: there[name] for name in metric.ANSWER_COLUMNS if name in there and name != "pred_faults"}

@@ -1,0 +1,1 @@
+"""File formats of predictions that several benchmarks read."""

@@ -1,0 +1,248 @@
+"""COCO results JSON: flat lists (or lines) of `{image_id, segmentation, score, category_id?}`, grouped into rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from bench_datasets.faults import BenchError
+from bench_datasets.masks import MASK_TYPE, parse_masks
+from bench_datasets.predictions.coerce import (
+    ABSENT,
+    MAX_MASKS,
+    Found,
+    Name,
+    image_size,
+    level_of,
+    load_text,
+    mask_faults,
+    pick,
+    read_name,
+    read_number,
+    show,
+    show_fields,
+    too_many,
+)
+from bench_datasets.predictions.files import Location, files_in
+from bench_datasets.predictions.foreign_fields import refuse_other_benchmark, refuse_other_tools
+from bench_datasets.predictions.json_records import records
+from bench_datasets.predictions.mask_lines import ENDINGS, named_by_file
+from bench_datasets.predictions.mask_rows import BATCH, SCHEMA, faults_array, weight
+from bench_datasets.predictions.spool import Spool
+
+IDS = ("image_id", "id")
+"""Fields that may hold the truth's id, the first that is there counts."""
+
+_FLAT = pa.schema(
+    [
+        ("row", pa.int64()),
+        ("mask", MASK_TYPE),
+        ("problem", pa.string()),
+        ("dropped", pa.string()),
+        ("score", pa.float64()),
+        ("bad_score", pa.string()),
+    ]
+)
+_MASKS = 4096
+
+
+class _Item(NamedTuple):
+    row: int
+    mask: Any
+    size: tuple[int | None, int | None]
+    score: float | None
+    bad_score: str | None
+    missing: str | None
+
+
+def read(location: Location) -> Iterator[pa.RecordBatch]:
+    """Batches of `rows.SCHEMA` out of a results file; a row's masks keep their order in the file.
+
+    A row without any mask cannot be written in this format: such rows are missing from what is read.
+
+    Args:
+        location: a results file (a list, or an object per line), or a folder of such files, which are read as one.
+
+    Raises:
+        BenchError: the file is no JSON list of objects, or an object names no row.
+    """
+    rows: dict[Name, int] = {}
+    counts: list[int] = []
+    with Spool(_FLAT) as spool:
+        pending: list[_Item] = []
+        held = 0
+        for file, line, record in results(location):
+            if not line:
+                name = read_name(named_by_file(record, file.name), level_of(file.name), IDS)
+                if not name.empty and rows.setdefault(name, len(rows)) == len(counts):
+                    counts.append(0)
+                continue
+            item = _item(named_by_file(record, file.name), rows, f"{file.shown}:{line}", level_of(file.name))
+            if item.row == len(counts):
+                counts.append(0)
+            counts[item.row] += 1
+            if counts[item.row] > MAX_MASKS:
+                continue
+            pending.append(item)
+            held += weight(item.mask)
+            if len(pending) >= _MASKS or held >= BATCH:
+                spool.write(_flat(pending))
+                pending, held = [], 0
+        spool.write(_flat(pending))
+    if not rows:
+        raise BenchError(f"{location.shown}: expected at least one result, found an empty list")
+    yield from _grouped(spool.table(), list(rows), counts)
+
+
+def results(location: Location) -> Iterator[tuple[Location, int, dict[str, Any]]]:
+    """The objects of a results file, or of every results file of a folder: file, line and fields.
+
+    A folder may be what several processes wrote, a file each. Boxes (`<name>.bbox.json`) beside masks
+    (`<name>.segm.json`) are passed over. An empty list gives line 0 without fields.
+    """
+    if location.kind != "directory":
+        files = [location]
+    else:
+        files = files_in(location, ENDINGS)
+        names = {file.name for file in files}
+        boxes = {name for name in names if name.replace(".bbox.json", ".segm.json") in names - {name}}
+        files = [file for file in files if file.name not in boxes]
+    for file in files:
+        empty = True
+        for line, record in records(file):
+            empty = False
+            yield file, line, record
+        if empty:
+            yield file, 0, {}
+
+
+def _item(record: Mapping[str, Any], rows: dict[Name, int], place: str, split: str | None) -> _Item:
+    refuse_other_tools(record, place)
+    if not set(record) & {"key", *IDS}:
+        refuse_other_benchmark(record, place)
+    name = read_name(record, split, IDS)
+    if name.empty:
+        raise BenchError(f"{place}: expected image_id (the truth's id) or key, found {show_fields(record)}")
+    if name.problem:
+        name = Name(problem=f"{place}: {name.problem}")
+    mask = load_text(pick(record, "segmentation", "mask", "mask_rle"))
+    given = pick(record, "score")
+    score = None if given is ABSENT else read_number(given)
+    bad = None if given is ABSENT or score is not None else f"expected a finite number, found {show(given)}"
+    missing = "expected a segmentation, found none (boxes alone are no masks)" if mask is ABSENT else None
+    size = image_size(record) if isinstance(mask, list) else (None, None)
+    return _Item(rows.setdefault(name, len(rows)), None if missing else mask, size, score, bad, missing)
+
+
+def _flat(items: list[_Item]) -> pa.RecordBatch:
+    """Items as a batch; polygons are drawn at the image size that their own item states."""
+    places: dict[tuple[int | None, int | None], list[int]] = {}
+    for i, item in enumerate(items):
+        places.setdefault(item.size, []).append(i)
+    parts = [pa.array([], MASK_TYPE)]
+    problems = [item.missing for item in items]
+    dropped: list[str | None] = [None] * len(items)
+    for (height, width), at in places.items():
+        noted: dict[int, str] = {}
+        masks, wrong = parse_masks([items[i].mask for i in at], height=height, width=width, noted=noted)
+        parts.append(masks)
+        for i, text in wrong.items():
+            problems[at[i]] = problems[at[i]] or text
+        for i, text in noted.items():
+            dropped[at[i]] = text
+    masks = pa.concat_arrays(parts)
+    if len(places) > 1:
+        masks = masks.take(pa.array(np.argsort(np.concatenate(list(places.values())))))
+    columns = [
+        pa.array([item.row for item in items], pa.int64()),
+        masks,
+        pa.array(problems, pa.string()),
+        pa.array(dropped, pa.string()),
+        pa.array([item.score for item in items], pa.float64()),
+        pa.array([item.bad_score for item in items], pa.string()),
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=_FLAT)
+
+
+def _grouped(table: pa.Table, names: list[Name], counts: list[int] | None = None) -> Iterator[pa.RecordBatch]:
+    """The flat items by row, in batches of whole rows: at most `_MASKS` masks or `BATCH` bytes, or one row.
+
+    Args:
+        table: n items, of every row at most `MAX_MASKS`.
+        names: of the rows.
+        counts: how many items of each row there were.
+    """
+    parts = table.to_batches()
+    starts = np.cumsum([0, *map(len, parts)])
+    row_of = np.concatenate([part.column("row").to_numpy() for part in parts])
+    sizes = np.concatenate([pc.binary_length(part.column("mask").field("counts")).fill_null(0) for part in parts])
+    order = np.argsort(row_of, kind="stable")
+    counts = np.bincount(row_of, minlength=len(names)).tolist() if counts is None else counts
+    fits = np.array(counts) <= MAX_MASKS
+    order = order[fits[row_of[order]]]
+    ends = np.cumsum(np.where(fits, counts, 0))
+    held = np.cumsum([0, *sizes[order]], dtype=np.int64)
+    first = begin = 0
+    while first < len(names):
+        last = int(np.searchsorted(ends, begin + _MASKS, side="right"))
+        last = max(first + 1, min(last, int(np.searchsorted(held[ends], held[begin] + BATCH, side="right"))))
+        end = int(ends[last - 1])
+        if held[end] - held[begin] >= 2**31:
+            name = names[first].key or names[first].id
+            raise BenchError(
+                f"{name}: expected less than 2 GiB of counts in one row, found {held[end] - held[begin]:,}"
+            )
+        items = _gathered(parts, starts, order[begin:end])
+        offsets = np.concatenate([[begin], ends[first:last]]) - begin
+        yield _rows(items, names[first:last], offsets.astype(np.int32), counts[first:last])
+        first, begin = last, end
+
+
+def _gathered(parts: list[pa.RecordBatch], starts: NDArray[np.int64], index: NDArray[np.int64]) -> pa.RecordBatch:
+    """The items at `index` of all parts, put together from each part alone: all of them together may pass 2 GiB."""
+    if not len(index):
+        return parts[0].slice(0, 0)
+    part_of = np.searchsorted(starts, index, side="right") - 1
+    by_part = np.argsort(part_of, kind="stable")
+    used, first = np.unique(part_of[by_part], return_index=True)
+    pieces = [
+        parts[part].take(pa.array(index[places] - starts[part]))
+        for part, places in zip(used.tolist(), np.split(by_part, first[1:]), strict=True)
+    ]
+    items = pa.concat_batches(pieces)
+    return items if (np.diff(part_of) >= 0).all() else items.take(pa.array(np.argsort(by_part)))
+
+
+def _rows(items: pa.RecordBatch, names: list[Name], offsets: NDArray[np.int32], counts: list[int]) -> pa.RecordBatch:
+    problems, dropped, scores, bad = (
+        items.column(name).to_pylist() for name in ("problem", "dropped", "score", "bad_score")
+    )
+    score_lists: list[list[float | None] | None] = []
+    faults: list[Found] = []
+    for name, begin, end, count in zip(names, offsets[:-1].tolist(), offsets[1:].tolist(), counts, strict=True):
+        found: Found = [("unknown_row", name.problem)] if name.problem else []
+        found += [too_many(count)] if count > end - begin else []
+        found += mask_faults((i, text) for i, text in enumerate(problems[begin:end]) if text)
+        found += mask_faults(((i, text) for i, text in enumerate(dropped[begin:end]) if text), "polygon_part_dropped")
+        found += [("bad_score", f"score {i}: {text}") for i, text in enumerate(bad[begin:end]) if text]
+        scored = [scores[i] is not None or bad[i] is not None for i in range(begin, end)]
+        if any(scored) and not all(scored):
+            found.append(("bad_score", f"scores: expected one per mask ({end - begin}), found {sum(scored)}"))
+        score_lists.append(scores[begin:end] if all(scored) else None)
+        faults.append(found)
+    arrays = [
+        pa.array([name.key for name in names], pa.string()),
+        pa.array([name.id for name in names], pa.int64()),
+        pa.array([name.split for name in names], pa.string()),
+        pa.nulls(len(names), pa.int64()),
+        pa.ListArray.from_arrays(pa.array(offsets), items.column("mask")),
+        pa.array(score_lists, SCHEMA.field("pred_scores").type),
+        *(pa.nulls(len(names), SCHEMA.field(name).type) for name in ("pred_centers", "pred_sizes")),
+        faults_array(faults),
+    ]
+    return pa.RecordBatch.from_arrays(arrays, schema=SCHEMA)

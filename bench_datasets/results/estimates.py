@@ -1,0 +1,79 @@
+"""Numbers before they are estimated: what each is a function of, by part of the rows and by name."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Collection, Sequence
+from typing import Any
+
+from bench_datasets.results.result import Metric, Slice
+from bench_datasets.results.statistics import Estimate, Statistic, estimate
+
+Part = tuple[str, str]
+"""A column and a value of it; two empty texts stand for all rows."""
+
+ALL: Part = ("", "")
+
+Gathered = dict[Part, dict[str, Statistic]]
+"""Every number of a score table, by part and name."""
+
+
+AT_A_TIME = 512
+"""Numbers that are estimated together: bounds what is held of their draws; the draws are the same for all."""
+
+
+def ranks_for(function: Callable[..., Any], k: Sequence[int] | None) -> dict[str, Any]:
+    """The keyword `k` for a metric's function that declares it; nothing where it doesn't, or for no ranks.
+
+    Example:
+        >>> ranks_for(lambda table, *, k=(20,): None, [5]), ranks_for(len, [5])
+        ({'k': (5,)}, {})
+    """
+    return {"k": tuple(k)} if k and "k" in inspect.signature(function).parameters else {}
+
+
+def better_when_higher(name: str, lower: Collection[str]) -> bool:
+    """Whether more is better, by the words of a metric's name.
+
+    Example:
+        >>> better_when_higher("identity_error@0.7", {"identity_error"})
+        False
+    """
+    return not any(word.split("@")[0] in lower for word in name.split("/"))
+
+
+def assemble(
+    gathered: Gathered,
+    clusters: Sequence[str],
+    draws: int,
+    seed: int,
+    *,
+    lower: Collection[str] = (),
+    counts: Collection[str] = (),
+) -> tuple[dict[str, Metric], list[Slice]]:
+    """Estimate every number once, with the same draws.
+
+    Args:
+        gathered: the numbers.
+        clusters: the cluster of each row of the table.
+        draws: bootstrap draws; 0 for no intervals.
+        seed: of the draws.
+        lower: names of which less is better.
+        counts: names that are plain counts and get no interval.
+
+    Returns:
+        The numbers of all rows, and a slice for each part.
+    """
+    flat = {(part, name): item for part, items in gathered.items() for name, item in items.items()}
+    keys = {str(i): key for i, key in enumerate(flat)}
+    found: dict[str, Estimate] = {}
+    names = list(keys)
+    for first in range(0, len(names), AT_A_TIME):
+        found |= estimate({i: flat[keys[i]] for i in names[first : first + AT_A_TIME]}, clusters, draws, seed)
+    grouped: dict[Part, dict[str, Metric]] = {part: {} for part in gathered}
+    for i, (part, name) in keys.items():
+        item = found[i]
+        interval = None if name.split("/")[0] in counts else item.ci95
+        grouped[part][name] = Metric(item.value, item.n, interval, better_when_higher(name, lower))
+    slices = [Slice(by, value, metrics) for (by, value), metrics in grouped.items() if by]
+    return grouped.get(ALL, {}), slices

@@ -1,0 +1,1 @@
+"""Scoring: pair ground truth and predictions, validate them, and write one score row per unit."""

@@ -1,0 +1,142 @@
+"""Which predictions belong to which score row: the one thing about scoring that differs from benchmark to benchmark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from bench_datasets.faults import Fault, FaultError
+from bench_datasets.masks import joined
+from bench_datasets.predictions.mask_rows import FAULTS_TYPE
+from bench_datasets.scoring.options import ScoreOptions
+
+TWICE = {"code": "duplicate_prediction", "text": "two predictions name this row"}
+
+
+@dataclass
+class Units:
+    """The score rows to be, each a truth row with the predictions for it.
+
+    Attributes:
+        truth: `(u,) int64`, the truth row of each unit.
+        begin: `(u + 1,) int64`, where each unit's predictions begin in `answers`.
+        answers: `int64`, rows of the predictions; -1 where the truth asks for one that is not there.
+        names: what each of the answers is called: its row's key, say.
+        twice: `(u,) bool`, units that two predictions name where one is expected.
+        faults: what belongs to no unit, such as predictions for unknown rows.
+        columns: further columns of the units, by name.
+        missing: predictions that the truth asks for and that are not there; by default all that are -1 in `answers`.
+        rows: the key of the row that each of the answers is for, where `names` are of something smaller in it.
+    """
+
+    truth: NDArray[np.int64]
+    begin: NDArray[np.int64]
+    answers: NDArray[np.int64]
+    names: Sequence[str]
+    twice: NDArray[np.bool_]
+    faults: list[Fault]
+    columns: dict[str, list[Any]] = field(default_factory=dict)
+    missing: int = -1
+    rows: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        if self.missing < 0:
+            self.missing = int((self.answers < 0).sum())
+
+    def __len__(self) -> int:
+        return len(self.truth)
+
+    def fault(self, place: int, code: str, text: str) -> FaultError:
+        """What is to be raised about an answer: under its row's key, with the answer's own name if that is another.
+
+        Args:
+            place: of the answer in `answers`.
+            code: a key of `FAULTS`.
+            text: what is wrong.
+        """
+        name = self.names[place]
+        if not self.rows:
+            return FaultError(code, name, f"prediction, {text}")
+        return FaultError(code, self.rows[place], f"prediction for {name}, {text}")
+
+    @classmethod
+    def row_by_row(cls, index: NDArray[np.int64], keys: list[str], faults: list[Fault]) -> Units:
+        """One prediction a truth row.
+
+        Args:
+            index: `(n,) int64`, the prediction of each truth row, -1 for none.
+            keys: of the truth rows.
+            faults: of the pairing; missing predictions are met again while scoring and are left out here.
+        """
+        place = {key: i for i, key in enumerate(keys)} if faults else {}
+        twice = np.zeros(len(keys), np.bool_)
+        others = []
+        for fault in faults:
+            if fault.code == "duplicate_prediction" and fault.key in place:
+                twice[place[fault.key]] = True
+            if fault.code != "missing_prediction":
+                others.append(fault)
+        return cls(np.arange(len(keys)), np.arange(len(keys) + 1), index, keys, twice, others)
+
+
+def attach_rows(
+    table: pa.Table,
+    found: pa.Table | None,
+    place: NDArray[np.int64],
+    begin: NDArray[np.int64],
+    columns: dict[str, list[Any]],
+    schema: pa.Schema,
+    options: ScoreOptions,
+) -> pa.Table:
+    """Truth rows with their one prediction each beside them: the `attach` of benchmarks with one prediction a row.
+
+    Args:
+        table: truth rows of n units.
+        found: prediction rows, or `None` if there are none.
+        place: `(n,) int64`, the row of `found`, -1 for none.
+        begin: `(n + 1,) int64`, where each unit's predictions begin in `place`: one each here.
+        columns: further columns of the units: none here.
+        schema: of the prediction columns.
+        options: of the scoring; nothing depends on them here.
+    """
+    del begin, columns, options
+    column = placed(found, place)
+    arrays = [column(name, schema.field(name).type) for name in schema.names]
+    return pa.table([*table.columns, *arrays], names=[*table.column_names, *schema.names])
+
+
+def placed(found: pa.Table | None, place: NDArray[np.int64]) -> Callable[[str, pa.DataType], pa.Array]:
+    """A function that gives a column of prediction rows, by name and type, at their places: null where there is none.
+
+    Args:
+        found: prediction rows, or `None` if there are none.
+        place: `(n,) int64`, the row of `found`, -1 for none.
+
+    Example:
+        >>> placed(pa.table({"n": [5, 6]}), np.array([1, -1, 0]))("n", pa.int64()).to_pylist()
+        [6, None, 5]
+    """
+    as_it_is = found is not None and np.array_equal(place, np.arange(len(found)))
+    spread = pa.array(place, mask=place < 0)
+
+    def column(name: str, kind: pa.DataType) -> pa.Array:
+        if found is None or name not in found.column_names:
+            return pa.nulls(len(place), kind)
+        values = joined(found[name])
+        return values if as_it_is else values.take(spread)
+
+    return column
+
+
+def blame(table: pa.Table, twice: NDArray[np.bool_]) -> pa.Table:
+    """Units that two predictions name bear that fault, in place of those of either."""
+    old = table["pred_faults"].to_pylist() if "pred_faults" in table.column_names else [None] * len(table)
+    faults = pa.array([[TWICE] if two else other for two, other in zip(twice, old, strict=True)], FAULTS_TYPE)
+    if "pred_faults" not in table.column_names:
+        return table.append_column("pred_faults", faults)
+    return table.set_column(table.column_names.index("pred_faults"), "pred_faults", faults)
