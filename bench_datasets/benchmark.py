@@ -1,31 +1,47 @@
-"""The benchmarks, one declarative entry each: where the data is, what scores it, under which terms."""
+"""The `Benchmark` class, and the registry of all benchmarks of this installation."""
 
 from __future__ import annotations
 
 import importlib
 import re
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import MappingProxyType, ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
+from bench_datasets.benchmarks import NAMES
 from bench_datasets.faults import BenchError
 from bench_datasets.plugins import Plugin, PluginError, find_plugins, warn
 
-PBENCH_LEVELS = ("level_0", "level_1", "level_2", "level_3", "level_4", "dense")
-"""PBench's parts, in the order of the paper's table: the names of the source's splits and of the `level` column."""
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+    from datasets import Dataset, Features
+    from numpy.typing import NDArray
+
+    from bench_datasets.display.explain import Explanation
+    from bench_datasets.masks import Decoded
+    from bench_datasets.predictions.form import PredictionForm
+    from bench_datasets.report.section import Section
+    from bench_datasets.results.error_kinds import Errors
+    from bench_datasets.results.estimates import Gathered
+    from bench_datasets.results.legend import Meaning
+    from bench_datasets.results.result import Metric, Slice
+    from bench_datasets.scoring.faulty_rows import Faulty
+    from bench_datasets.scoring.options import ScoreOptions
+    from bench_datasets.scoring.units import Units
 
 
 @dataclass(frozen=True)
 class Source:
-    """Where a benchmark's data is by default.
+    """Default location of a benchmark's data.
 
     Attributes:
         repo: Hub dataset id.
         revision: Hub revision that is read, a branch or a commit.
         env: environment variable that names another root (a folder or any fsspec URL).
-        rows: published number of rows by part; what a complete run must have scored to be comparable.
+        rows: published number of rows per part; a complete run has scored as many.
         licence: the data's licence, as the source states it.
     """
 
@@ -36,68 +52,145 @@ class Source:
     licence: str = "not stated"
 
 
-@dataclass(frozen=True)
-class Benchmark:
-    """One benchmark: its names, the modules that build and score it, its source and how to cite it.
+@dataclass(frozen=True, kw_only=True)
+class Protocol:
+    """A named, versioned way to score. Benchmarks add their own settings in a subclass.
 
     Attributes:
-        name: as in `load_dataset(name)`, `bd.score(name, ...)` and on the command line.
-        title: for people.
-        builder: module with the `datasets` builder.
-        metric: module with `PROTOCOLS`, `score_features`, `score_table` and `summarize_table`.
-        protocols: names of the protocols, the default first.
-        source: where the data is by default.
-        headline: the metric key that stands for a protocol's result, by protocol.
-        task_ids: the Hub leaderboard's task id on the source dataset, by protocol; absent where there is none.
-        citation: BibTeX.
-        about: what it is and what a row is, in two sentences, for cards; the title for an empty one.
-        task_categories: the Hub's names of what it asks for, for cards.
-        tags: further words that it is found by, for cards.
-        columns: what a column of the truth means, by its name, for cards.
-        modules: modules that stand elsewhere than this package keeps those of its own benchmarks, by their job, a key
-            of `COMPANIONS`. A plug-in names its own here, or one of this package whose form it shares.
-        counted: what the headline number's `n` counts, in the plural: rows, expressions, relations; empty where nobody
-            said so.
-        prediction_for: what one prediction is for, in the singular: row, expression, video; a row for an empty text.
+        name: as in `score(..., protocol=name)`.
+        version: raised whenever a number could change.
+        meaning: one sentence for people.
+        comparable_to: the published numbers that a complete run can be compared with, or `None`.
     """
 
     name: str
-    title: str
-    builder: str
-    metric: str
-    protocols: tuple[str, ...]
-    source: Source
-    headline: dict[str, str]
-    task_ids: dict[str, str] = field(default_factory=dict)
-    citation: str = ""
-    about: str = ""
-    task_categories: tuple[str, ...] = ()
-    tags: tuple[str, ...] = ()
-    columns: Mapping[str, str] = field(default_factory=dict)
-    modules: Mapping[str, str] = field(default_factory=dict)
-    counted: str = ""
-    prediction_for: str = ""
+    version: str
+    meaning: str
+    comparable_to: str | None = None
 
-    def metric_module(self) -> ModuleType:
-        """The metric's module, imported when it is first needed; names of `DEFAULTS` that it lacks are added to it.
+
+ProtocolT = TypeVar("ProtocolT")
+
+
+def choose_protocol(benchmark: str, protocols: Mapping[str, ProtocolT], name: str | None) -> ProtocolT:
+    """The protocol of a name; the first one for `None`.
+
+    Args:
+        benchmark: the benchmark's name, for the message.
+        protocols: protocols by name, the default first.
+        name: the name, or `None`.
+
+    Raises:
+        BenchError: there is no protocol of that name; the message lists the names.
+
+    Example:
+        >>> choose_protocol("mybench", {"strict": 1, "loose": 2}, None)
+        1
+    """
+    chosen = name or next(iter(protocols))
+    if chosen not in protocols:
+        raise BenchError(f"protocol of {benchmark}: expected one of {', '.join(protocols)}, got {chosen!r}")
+    return protocols[chosen]
+
+
+class Benchmark(ABC):
+    """A benchmark: its data, protocols, scoring and statistics.
+
+    A subclass declares the attributes and implements `score_table` and `statistics`. All other methods have defaults
+    for benchmarks with one prediction per row. A package declares an instance as entry point of the group
+    `bench_datasets.benchmarks`; docs/add-a-benchmark.md shows a complete one.
+
+    Attributes:
+        name: as in `load_dataset(name)`, `bd.score(name, ...)` and on the command line.
+        title: the name for people.
+        builder: module with the `datasets` builder.
+        source: default location of the data.
+        protocols: the protocols by name, the default first.
+        headline: metric key of a protocol's main number, by protocol.
+        headline_parts: prefix of the metric keys that the headline is the mean of, by protocol.
+        task_ids: task id of the Hub leaderboard on the source dataset, by protocol.
+        truth_columns: columns of ground truth rows that scoring reads.
+        required_columns: columns without which ground truth rows can't be scored.
+        prediction_columns: columns of predictions that scoring reads.
+        score_columns: feature and meaning of each column of the score table. `key`, `cluster`, `protocol`,
+            `row_sha256`, `faults` and `skipped` must be among them.
+        boundary_columns: further score columns of the option `boundary`; empty for a benchmark without that option.
+        sort_columns: columns that a score table is sorted by, and that identify a row.
+        unit: what the bootstrap resamples.
+        options: options of scoring that the benchmark has: `k` (ranks), `oracle`, `count-as-wrong`.
+        lower_is_better: names of metrics of which less is better.
+        counts: names of metrics that are plain counts, without a confidence interval.
+        unpaired_slices: slices that each run cuts for itself, so that runs can't be paired over them.
+        unpaired_metrics: first words of metric keys that runs can't be paired by.
+        legend: meaning of each kind of metric key, by pattern such as `p@<t>`.
+        parts: names of the parts of a split that rows and predictions may be named after, in order; most have none.
+        counted: what the `n` of the headline counts, in the plural.
+        prediction_for: what one prediction is for, in the singular.
+        citation: BibTeX.
+        about: what the benchmark is and what a row is, in two sentences, for cards.
+        task_categories: the Hub's names of the tasks, for cards.
+        tags: further words for search, for cards.
+        columns: meaning of ground truth columns by name, for cards.
+    """
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    builder: ClassVar[str]
+    source: ClassVar[Source]
+    protocols: ClassVar[Mapping[str, Protocol]]
+    headline: ClassVar[Mapping[str, str]]
+    headline_parts: ClassVar[Mapping[str, str]] = {}
+    task_ids: ClassVar[Mapping[str, str]] = {}
+    truth_columns: ClassVar[tuple[str, ...]]
+    required_columns: ClassVar[tuple[str, ...]] = ()
+    prediction_columns: ClassVar[tuple[str, ...]] = ("pred_masks", "pred_scores", "pred_faults")
+    score_columns: ClassVar[Mapping[str, tuple[object, str]]]
+    boundary_columns: ClassVar[Mapping[str, tuple[object, str]]] = {}
+    sort_columns: ClassVar[tuple[str, ...]] = ("key",)
+    unit: ClassVar[str] = "row"
+    options: ClassVar[frozenset[str]] = frozenset()
+    lower_is_better: ClassVar[frozenset[str]] = frozenset()
+    counts: ClassVar[frozenset[str]] = frozenset()
+    unpaired_slices: ClassVar[frozenset[str]] = frozenset()
+    unpaired_metrics: ClassVar[frozenset[str]] = frozenset()
+    legend: ClassVar[Mapping[str, Meaning]] = {}
+    parts: ClassVar[tuple[str, ...]] = ()
+    counted: ClassVar[str] = ""
+    prediction_for: ClassVar[str] = ""
+    citation: ClassVar[str] = ""
+    about: ClassVar[str] = ""
+    task_categories: ClassVar[tuple[str, ...]] = ()
+    tags: ClassVar[tuple[str, ...]] = ()
+    columns: ClassVar[Mapping[str, str]] = {}
+
+    def __repr__(self) -> str:
+        return f"<benchmark {self.name}>"
+
+    # Names and schemas
+
+    def protocol(self, name: str | None = None) -> Protocol:
+        """The protocol of a name; the default for `None`.
 
         Raises:
-            BenchError: a plug-in's module can't be imported, or lacks what is needed.
+            BenchError: there is no protocol of that name; the message lists the names.
+
+        Example:
+            >>> get_benchmark("pbench").protocol().name
+            'released'
         """
-        module = self._import(self.metric)
-        for name, value in DEFAULTS.items():
-            if not hasattr(module, name):
-                setattr(module, name, value)
-        if wrong := _unfit(module):
-            raise BenchError(f"{self.name}: {wrong}; docs/add-a-benchmark.md says what each is for")
-        return module
+        return choose_protocol(self.name, self.protocols, name)
+
+    @property
+    def default_protocol(self) -> str:
+        """The name of the default protocol."""
+        return next(iter(self.protocols))
 
     def headline_key(self, protocol: str, k: Sequence[int] | None = None) -> str | None:
-        """The metric key that stands for a run: its protocol's, at the run's first K where that K is not among them.
+        """The metric key of a run's headline: the protocol's, or the same at the run's first K.
 
         Args:
             protocol: its name.
-            k: ranks of the run; `None` or none for benchmarks without.
+            k: ranks of the run; `None` or empty for benchmarks without ranks.
 
         Example:
             >>> BENCHMARKS["pvsg"].headline_key("official", (5, 10)), BENCHMARKS["pvsg"].headline_key("official")
@@ -109,143 +202,299 @@ class Benchmark:
             return key
         return f"{ranked[1]}{int(k[0])}{ranked[3] or ''}"
 
-    def companion(self, job: str) -> ModuleType:
-        """The module that does a job for this benchmark, imported when it is first needed.
+    def score_features(self, *, boundary: bool = False) -> Features:
+        """The `Features` of the score table.
 
         Args:
-            job: a key of `COMPANIONS`.
+            boundary: whether with the columns of the option `boundary`.
 
         Raises:
-            BenchError: the benchmark has none.
+            BenchError: the benchmark has no such columns.
         """
-        name = self.modules.get(job)
-        if name is None:
-            name = COMPANIONS[job].format(self.name) if self.name in _OWN else GENERIC.get(job)
-        if name is None:
-            raise BenchError(f"{self.name}: the benchmark has no module for {job}; its package must name one")
-        return self._import(name)
+        from datasets import Features
 
-    def _import(self, module: str) -> ModuleType:
-        try:
-            return importlib.import_module(module)
-        except ImportError as error:
-            if self.name in _OWN:
-                raise
-            raise BenchError(f"{self.name}: its package's module {module} can't be imported: {error}") from error
+        if boundary and not self.boundary_columns:
+            raise BenchError(f"boundary: {self.name} compares no outlines; leave it out")
+        columns = {**self.score_columns, **(self.boundary_columns if boundary else {})}
+        return Features({name: feature for name, (feature, _) in columns.items()})
+
+    def prediction_form(self) -> PredictionForm:
+        """How predictions are written: their columns, a reader per format, and their check.
+
+        By default a list of masks per row, named by key or by id.
+        """
+        from bench_datasets.predictions.mask_form import MASK_FORM
+
+        return MASK_FORM
+
+    def prediction_features(self) -> Mapping[str, Any]:
+        """Features of the columns that a model may add to ground truth rows, by name."""
+        known = self.prediction_form().features
+        return {name: known[name] for name in self.prediction_columns if name in known and name != "pred_faults"}
+
+    def row_names(
+        self, table: pa.Table | None, part: str | None, columns: Sequence[str]
+    ) -> tuple[list[str], list[int], list[str]]:
+        """Keys, ids and parts of ground truth rows.
+
+        Args:
+            table: their columns `key`, `id` and `level`, as far as there are any.
+            part: the part of rows that name none.
+            columns: names of all columns of the rows, for messages.
+
+        Returns:
+            A list each; -1 and an empty text for rows without id and part.
+        """
+        if table is None or "key" not in table.column_names:
+            raise BenchError(f"truth: expected a column key, found {', '.join(columns)}")
+        keys = [str(key) for key in table["key"].to_pylist()]
+        ids = table["id"].to_pylist() if "id" in table.column_names else [-1] * len(keys)
+        return keys, ids, [part or ""] * len(keys)
+
+    # Pairing
+
+    def pair_units(self, truth: Dataset, predictions: Dataset, options: ScoreOptions, whole: bool) -> Units:
+        """Pair predictions with ground truth rows; by default one prediction per row, by key or by id.
+
+        Args:
+            truth: the truth columns.
+            predictions: as `read_predictions` gives them.
+            options: of the scoring.
+            whole: whether predictions for unknown rows are a fault.
+
+        Returns:
+            The score rows to be, with the predictions that belong to each.
+
+        Raises:
+            BenchError: two rows bear one key, or a column is absent.
+        """
+        from bench_datasets.scoring.units import pair_rows
+
+        return pair_rows(self, truth, predictions, options, whole)
+
+    def attach(
+        self,
+        table: pa.Table,
+        found: pa.Table | None,
+        place: NDArray[np.int64],
+        begin: NDArray[np.int64],
+        columns: dict[str, list[Any]],
+        schema: pa.Schema,
+        options: ScoreOptions,
+    ) -> pa.Table:
+        """Ground truth rows with the columns of their predictions; by default one prediction per row.
+
+        Args:
+            table: n ground truth rows.
+            found: prediction rows, or `None` if there are none.
+            place: rows of `found`, -1 for none.
+            begin: `(n + 1,) int64`, where each row's predictions begin in `place`.
+            columns: further columns of the rows, as pairing found them.
+            schema: of the prediction columns.
+            options: of the scoring.
+        """
+        from bench_datasets.scoring.units import attach_rows
+
+        return attach_rows(table, found, place, begin, columns, schema, options)
+
+    def split_predictions(self, table: pa.Table) -> tuple[Any, pa.Table | list[Any]]:
+        """The masks of prediction rows, and their other fields, which the predictions' hash covers too.
+
+        Raises:
+            BenchError: there is no column `pred_masks`.
+        """
+        from bench_datasets.scoring.units import split_masks
+
+        return split_masks(table)
+
+    # Scoring
+
+    @abstractmethod
+    def score_table(
+        self, batch: pa.Table | Mapping[str, Any], options: ScoreOptions, decoded: Decoded | None = None
+    ) -> pa.Table:
+        """Score a batch of ground truth rows with their predictions.
+
+        Args:
+            batch: n rows, as an Arrow table or as columns by name.
+            options: how to score.
+            decoded: the predicted masks, where they were decoded before.
+
+        Returns:
+            n score rows in the batch's order, with the columns of `score_columns`.
+
+        Raises:
+            FaultError: a row has a fault and the options say to stop.
+            BenchError: a column is absent.
+        """
+
+    def row_faults(self, batch: pa.Table | Mapping[str, Any], options: ScoreOptions) -> Faulty | None:
+        """The rows of a batch that can't be scored; nothing is scored.
+
+        Returns:
+            The faults by row; `None` for a benchmark that finds them only while it scores.
+
+        Raises:
+            FaultError: there is such a row and the options say to stop.
+        """
+        del batch, options
+        return None
+
+    # Statistics
+
+    @abstractmethod
+    def statistics(
+        self,
+        table: pa.Table,
+        protocol: str,
+        *,
+        k: Sequence[int] | None = None,
+        thresholds: Sequence[float] | None = None,
+        by: Sequence[str] = (),
+    ) -> Gathered:
+        """Every number of a score table, as a function of summed columns, per slice.
+
+        Args:
+            table: score rows without skipped ones, sorted.
+            protocol: name of the protocol they were scored under.
+            k: ranks, for benchmarks with the option `k`; the default ranks for `None`.
+            thresholds: thresholds in place of the protocol's.
+            by: further columns to slice by.
+
+        Raises:
+            BenchError: a column to slice by is absent or a list, or a threshold is out of range.
+        """
+
+    def summarize_table(
+        self,
+        table: pa.Table,
+        protocol: str,
+        *,
+        k: Sequence[int] | None = None,
+        thresholds: Sequence[float] | None = None,
+        by: Sequence[str] = (),
+        draws: int = 0,
+        seed: int = 0,
+    ) -> tuple[dict[str, Metric], list[Slice]]:
+        """Metrics and slices of a score table, with confidence intervals.
+
+        Args:
+            table: score rows without skipped ones, sorted.
+            protocol: name of the protocol.
+            k: see `statistics`.
+            thresholds: see `statistics`.
+            by: see `statistics`.
+            draws: bootstrap draws; 0 for no intervals.
+            seed: of the draws.
+        """
+        from bench_datasets.results.estimates import assemble
+
+        found = self.statistics(table, protocol, k=k, thresholds=thresholds, by=by)
+        clusters = table["cluster"].to_pylist()
+        return assemble(found, clusters, draws, seed, lower=self.lower_is_better, counts=self.counts)
+
+    def paired_rows(self, table: pa.Table) -> pa.Table:
+        """The score rows over which runs are compared; by default all."""
+        return table
+
+    def shared_rows(
+        self, tables: Mapping[str, pa.Table], *, run: str | None = None, condition: str | None = None
+    ) -> tuple[dict[str, pa.Table], list[str]]:
+        """The score rows that several models are compared over, and sentences about rows that were left out.
+
+        Args:
+            tables: sorted score tables by model.
+            run: the one run to compare, for benchmarks with several runs.
+            condition: the condition to compare, for benchmarks with conditions.
+
+        Raises:
+            BenchError: the benchmark has no runs or conditions.
+        """
+        for name, value in (("run", run), ("condition", condition)):
+            if value is not None:
+                raise BenchError(f"compare: {name}: these scores have one prediction per row; leave {name} out")
+        return {name: self.paired_rows(table) for name, table in tables.items()}, []
+
+    def comparable_to(
+        self, protocol: str, scored: pa.Table, dataset: Mapping[str, Any], settings: Mapping[str, Any]
+    ) -> str | None:
+        """The published numbers that a run can be compared with; by default none.
+
+        Args:
+            protocol: its name.
+            scored: the score rows.
+            dataset: of the result.
+            settings: of the result.
+        """
+        del protocol, scored, dataset, settings
+        return None
+
+    # Views
+
+    def likely_causes(self, table: pa.Table, features: Features) -> list[str]:
+        """Likely causes of a score near zero, one sentence each; by default none.
+
+        Args:
+            table: a sample of ground truth rows with their predictions.
+            features: of the ground truth.
+        """
+        del table, features
+        return []
+
+    def explain(self, row: Mapping[str, Any], prediction: Any, protocol: str | None = None) -> Explanation:
+        """The matching behind one row's score; by default every metric over the row alone.
+
+        Args:
+            row: a ground truth row.
+            prediction: its prediction, or a Dataset of predictions.
+            protocol: a protocol's name; the default for `None`.
+        """
+        from bench_datasets.display.explain import explain_by_metrics
+
+        return explain_by_metrics(self, row, prediction, protocol)
+
+    def error_kinds(self, table: pa.Table, protocol: Any, rows: Iterable[pa.Table] | None, **options: Any) -> Errors:
+        """The kinds of errors of every scored row.
+
+        Args:
+            table: score rows.
+            protocol: they were scored under.
+            rows: ground truth rows with their predictions, in batches, or `None`.
+            **options: of the benchmark.
+
+        Raises:
+            BenchError: the benchmark tells no kinds of errors apart.
+        """
+        del table, protocol, rows, options
+        raise BenchError(f"{self.name}: the benchmark tells no kinds of errors apart")
+
+    def report_section(self) -> Section:
+        """The benchmark's part of a report page."""
+        from bench_datasets.report.generic import SECTION
+
+        return SECTION
 
 
 _RANKED = re.compile(r"(.*@)(\d+)(/.*)?")
 
-COMPANIONS = {
-    "predictions": "bench_datasets.benchmarks.{}.predictions",
-    "errors": "bench_datasets.benchmarks.{}.errors",
-    "report": "bench_datasets.benchmarks.{}.report",
-}
-"""Further modules of a benchmark by their job, and where this package keeps those of its own."""
-
-GENERIC = {"report": "bench_datasets.report.generic"}
-"""Modules that do a job for every benchmark, in the place of one that a plug-in doesn't name."""
-
-
-_OWN: dict[str, Benchmark] = {
-    "pbench": Benchmark(
-        name="pbench",
-        title="PBench",
-        builder="bench_datasets.benchmarks.pbench.build",
-        metric="bench_datasets.benchmarks.pbench.metric",
-        protocols=("released", "paper", "card"),
-        source=Source(
-            repo="tiiuae/PBench",
-            revision="main",
-            env="BENCH_DATASETS_PBENCH",
-            rows=dict(zip(PBENCH_LEVELS, (1930, 1108, 969, 1089, 861, 381), strict=True)),
-        ),
-        headline={"released": "average", "paper": "average", "card": "accuracy"},
-        task_ids={"released": "average"},
-        counted="rows",
-        citation=(
-            "@misc{falconperception, title={Falcon Perception}, year={2026}, eprint={2603.27365},"
-            " archivePrefix={arXiv}}"
-        ),
-        about=(
-            "Referring expressions and the masks of everything they name, in five levels of difficulty and a dense part"
-            " with very many instances. A row is one expression about one image."
-        ),
-        task_categories=("image-segmentation", "mask-generation"),
-        tags=("referring-segmentation", "instance-segmentation", "open-vocabulary"),
-    ),
-    "instancebench": Benchmark(
-        name="instancebench",
-        title="InstanceBench",
-        builder="bench_datasets.benchmarks.instancebench.build",
-        metric="bench_datasets.benchmarks.instancebench.metric",
-        protocols=("default",),
-        source=Source(repo="", revision="", env="BENCH_DATASETS_INSTANCEBENCH", rows={"test": 2918}),
-        headline={"default": "miou"},
-        counted="expressions",
-        prediction_for="expression",
-        citation="@misc{instancebench, title={InstanceBench}, author={Li and others}, year={2026}}",
-        about=(
-            "Sets of expressions that all mean one instance, by different paths, among other instances of its class:"
-            " does a model find the same thing however it is asked? A row is one set about one image."
-        ),
-        task_categories=("image-segmentation", "mask-generation"),
-        tags=("referring-segmentation", "instance-segmentation", "visual-grounding"),
-    ),
-    "pvsg": Benchmark(
-        name="pvsg",
-        title="PVSG",
-        builder="bench_datasets.benchmarks.pvsg.build",
-        metric="bench_datasets.benchmarks.pvsg.metric",
-        protocols=("official", "volume", "card", "weak_official", "step"),
-        source=Source(
-            repo="Jingkang/PVSG",
-            revision="main",
-            env="BENCH_DATASETS_PVSG",
-            rows={"train": 338, "test": 62},
-            licence="research use",
-        ),
-        headline={
-            "official": "R@20/0.5",
-            "volume": "R@20/0.5",
-            "card": "R@20/0.5",
-            "weak_official": "weak_official/R@20",
-            "step": "R@20/0.5",
-        },
-        counted="relations",
-        prediction_for="video",
-        citation=(
-            "@inproceedings{yang2023pvsg, title={Panoptic Video Scene Graph Generation}, author={Yang and others},"
-            " booktitle={CVPR}, year={2023}, eprint={2311.17058}, archivePrefix={arXiv}}"
-        ),
-        about=(
-            "Videos with a mask for every object in every frame, and the relations between the objects, each with its"
-            " spans of frames. A row is one video."
-        ),
-        task_categories=("image-segmentation", "video-classification"),
-        tags=("video", "panoptic-segmentation", "scene-graph"),
-    ),
-}
-"""The benchmarks of this package."""
-
 
 class Benchmarks(Mapping[str, Benchmark]):
-    """Every benchmark that this installation knows, by name: this package's, then those of plug-ins that work.
+    """The benchmarks of this installation by name: those of this package, then those of plug-ins.
 
-    A plug-in is imported when it is asked for, or when all are gone through; one that doesn't work warns once and is
-    not there. See `bench_datasets.plugins`.
+    A benchmark is imported when it is first asked for. A plug-in that can't be used gives one warning and is left out.
+    See `bench_datasets.plugins`.
     """
 
-    def __init__(self, own: Mapping[str, Benchmark]) -> None:
-        self._own = own
+    def __init__(self, own: Sequence[str]) -> None:
+        self._own = tuple(own)
         self._lock = threading.RLock()
         self._found: dict[str, Plugin] | None = None
         self._loaded: dict[str, Benchmark] = {}
         self._broken: dict[str, PluginError] = {}
 
     @property
-    def own(self) -> Mapping[str, Benchmark]:
-        """The benchmarks of this package."""
+    def own(self) -> tuple[str, ...]:
+        """The names of the benchmarks of this package."""
         return self._own
 
     @property
@@ -269,9 +518,9 @@ class Benchmarks(Mapping[str, Benchmark]):
             self._broken.clear()
 
     def __getitem__(self, name: str) -> Benchmark:
-        if name in self._own:
-            return self._own[name]
         with self._lock:
+            if name in self._own and name not in self._loaded:
+                self._loaded[name] = importlib.import_module(f"bench_datasets.benchmarks.{name}").BENCHMARK
             if name not in self._loaded and name not in self._broken and name in self.plugins:
                 try:
                     self._loaded[name] = self.plugins[name].load(lambda value: _wrong(name, value))
@@ -294,96 +543,65 @@ class Benchmarks(Mapping[str, Benchmark]):
 def _wrong(name: str, value: Any) -> str | None:
     """What is wrong with a plug-in's value, or None."""
     if not isinstance(value, Benchmark):
-        return f"expected a bench_datasets.benchmark.Benchmark, found {type(value).__name__}"
+        return f"expected an instance of bench_datasets.benchmark.Benchmark, found {type(value).__name__}"
+    absent = [field for field in _DECLARED if not hasattr(value, field)]
+    if absent:
+        return f"it lacks the attributes {', '.join(absent)}"
     if value.name != name:
         return f"the entry point is called {name!r}, the benchmark {value.name!r}; they must agree"
-    for field_name in ("title", "builder", "metric"):
+    for field_name in ("title", "builder"):
         text: object = getattr(value, field_name)
         if not isinstance(text, str) or not text:
             return f"{field_name}: expected a text, found {text!r}"
-    if not value.protocols or not all(isinstance(protocol, str) for protocol in value.protocols):
-        return f"protocols: expected names, the default first, found {value.protocols!r}"
+    protocols: object = value.protocols
+    if not isinstance(protocols, Mapping) or not protocols:
+        return f"protocols: expected protocols by name, the default first, found {protocols!r}"
     absent = [protocol for protocol in value.protocols if protocol not in value.headline]
     if absent:
         return f"headline: expected a metric key for every protocol, found none for {', '.join(absent)}"
     source: object = value.source
     if not isinstance(source, Source) or not source.env:
         return f"source: expected a Source with the name of an environment variable, found {source!r}"
-    unknown = set(value.modules) - set(COMPANIONS)
-    if unknown:
-        return f"modules: expected {', '.join(COMPANIONS)}, found {', '.join(sorted(unknown))}"
+    absent = [column for column in REQUIRED_SCORE_COLUMNS if column not in value.score_columns]
+    if absent:
+        return f"score_columns: expected {', '.join(absent)} among them"
     return None
 
 
-SURFACE: Mapping[str, type | None] = {
-    **dict.fromkeys(("LABEL_COLUMNS", "ANSWER_COLUMNS", "SCORE_COLUMNS", "SORT_COLUMNS", "UNIT", "PROTOCOLS"), object),
-    **dict.fromkeys(("FAMILY", "OWN_PARTS", "OWN_METRICS", "LOWER_IS_BETTER"), object),
-    **dict.fromkeys(("features", "get_protocol", "pair_units", "attach", "read_answers", "score_table"), None),
-    **dict.fromkeys(("gather", "summarize_table", "paired_rows", "comparable_to"), None),
-}
-"""What a metric module holds, by name; `None` for a function."""
+_DECLARED = ("name", "title", "builder", "source", "protocols", "headline", "truth_columns", "score_columns")
+
+REQUIRED_SCORE_COLUMNS = ("key", "cluster", "protocol", "row_sha256", "faults", "skipped")
+"""Columns that every score table has."""
 
 
-def _all_rows(table: Any) -> Any:
-    """The score rows over which runs are compared: all."""
-    return table
-
-
-def _nobody(*_: Any, **__: Any) -> None:
-    """Return None: a run of a plug-in is not comparable to published numbers by default."""
-
-
-DEFAULTS: Mapping[str, Any] = {
-    "UNIT": "row",
-    "SORT_COLUMNS": ("key",),
-    "FAMILY": MappingProxyType({}),
-    **dict.fromkeys(("OWN_PARTS", "OWN_METRICS", "LOWER_IS_BETTER"), frozenset()),
-    "paired_rows": _all_rows,
-    "comparable_to": _nobody,
-}
-"""Defaults for the names that a metric module may leave out."""
-
-
-def _unfit(metric: ModuleType) -> str | None:
-    """Name the members that a metric module lacks; None if it is complete."""
-    absent = [name for name in SURFACE if not hasattr(metric, name) and name not in DEFAULTS]
-    if absent:
-        return f"its metric module {metric.__name__} lacks {', '.join(absent)}"
-    still = [name for name, kind in SURFACE.items() if kind is None and not callable(getattr(metric, name, len))]
-    return f"{metric.__name__}: expected functions, found something else as {', '.join(still)}" if still else None
-
-
-def lacking(value: Benchmark) -> str | None:
-    """What a benchmark's modules lack of what is asked of them, in words, or None; imports them.
+def import_error(value: Benchmark) -> str | None:
+    """Why a benchmark's builder can't be imported, in words, or None.
 
     Example:
-        >>> lacking(BENCHMARKS["pbench"]) is None
+        >>> import_error(BENCHMARKS["pbench"]) is None
         True
     """
     try:
-        value.metric_module()
         importlib.import_module(value.builder)
-    except BenchError as error:
-        return str(error).removeprefix(f"{value.name}: ")
     except Exception as error:  # whatever somebody else's module does when it is imported
-        return f"its modules can't be imported: {type(error).__name__}: {error}"
+        return f"its builder {value.builder} can't be imported: {type(error).__name__}: {error}"
     return None
 
 
-BENCHMARKS = Benchmarks(_OWN)
+BENCHMARKS = Benchmarks(NAMES)
 """Every benchmark that this installation knows, by name."""
 
 
 def get_benchmark(name: str) -> Benchmark:
-    """The entry of a benchmark.
+    """The benchmark of a name.
 
     Raises:
         BenchError: there is no benchmark of that name; the message lists the names there are. `PluginError`, if it is a
             plug-in's that doesn't work.
 
     Example:
-        >>> get_benchmark("pbench").protocols
-        ('released', 'paper', 'card')
+        >>> list(get_benchmark("pbench").protocols)
+        ['released', 'paper', 'card']
     """
     try:
         return BENCHMARKS[name]

@@ -62,8 +62,8 @@ def protocols(benchmark: str) -> Iterator[str]:
     """A benchmark's protocols."""
     entry = get(benchmark)
     yield from table("protocol", "version", "meaning", "headline", "a complete run is comparable to")
-    for name, protocol in entry.metric_module().PROTOCOLS.items():
-        shown = f"`{name}`" + (" (default)" if name == entry.protocols[0] else "")
+    for name, protocol in entry.protocols.items():
+        shown = f"`{name}`" + (" (default)" if name == entry.default_protocol else "")
         published = protocol.comparable_to or "nothing published"
         yield row(shown, protocol.version, protocol.meaning, f"`{entry.headline[name]}`", published)
 
@@ -71,7 +71,7 @@ def protocols(benchmark: str) -> Iterator[str]:
 def columns(benchmark: str) -> Iterator[str]:
     """A benchmark's score table."""
     yield from table("column", "type", "meaning")
-    for name, (feature, meaning) in get(benchmark).metric_module().SCORE_COLUMNS.items():
+    for name, (feature, meaning) in get(benchmark).score_columns.items():
         yield row(f"`{name}`", kind(feature), meaning)
 
 

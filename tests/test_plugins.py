@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import re
 import subprocess
@@ -11,23 +10,38 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from datasets import load_dataset
 
 import bench_datasets as bd
-from bench_datasets.benchmark import BENCHMARKS, SURFACE, Benchmark, get_benchmark
+from bench_datasets.benchmark import BENCHMARKS, Benchmark, get_benchmark
 from bench_datasets.cli.doctor import examine
 from bench_datasets.data import register_all
 from bench_datasets.faults import BenchError
 from bench_datasets.plugins import GROUP, PluginError, PluginWarning, find_plugins
+from bench_datasets.report.generic import SECTION
 
 ROOT = Path(__file__).resolve().parents[1]
 EXAMPLE = ROOT / "examples" / "plugin_refcoco"
-SOUND = (
-    "from bench_datasets.benchmark import Benchmark, Source\n"
-    "B = Benchmark('{name}', 'Toy', 'toy.builder', 'toy.metric', ('default',), Source('', '', 'TOY'),"
-    " {{'default': 'x'}})\n"
-)
+SOUND = """
+from bench_datasets.benchmark import Benchmark, Protocol, Source
+
+class Toy(Benchmark):
+    name = '{name}'
+    title = 'Toy'
+    builder = 'toy.builder'
+    source = Source('', '', 'TOY')
+    protocols = {{'default': Protocol(name='default', version='1', meaning='Nothing.')}}
+    headline = {{'default': 'x'}}
+    truth_columns = ('key',)
+    score_columns = dict.fromkeys(('key', 'cluster', 'protocol', 'row_sha256', 'faults', 'skipped'), (None, ''))
+
+    def score_table(self, batch, options, decoded=None): ...
+    def statistics(self, table, protocol, *, k=None, thresholds=None, by=()): ...
+
+B = Toy()
+"""
 Install = Callable[..., None]
 
 
@@ -68,11 +82,9 @@ def test_one_that_works_is_a_benchmark(install: Install) -> None:
     assert isinstance(get_benchmark("toy_good"), Benchmark)
     assert names_found() == [*BENCHMARKS.own, "toy_good"]
     assert list(BENCHMARKS)[:3] == ["pbench", "instancebench", "pvsg"]
-    with pytest.raises(BenchError, match=r"toy_good: its package's module toy\.metric can't be imported"):
-        get_benchmark("toy_good").metric_module()
-    with pytest.raises(BenchError, match="no module for errors"):
-        get_benchmark("toy_good").companion("errors")
-    assert get_benchmark("toy_good").companion("report").__name__ == "bench_datasets.report.generic"
+    with pytest.raises(BenchError, match="tells no kinds of errors apart"):
+        get_benchmark("toy_good").error_kinds(None, None, None)
+    assert get_benchmark("toy_good").report_section() is SECTION
 
 
 @pytest.mark.parametrize(
@@ -87,10 +99,16 @@ def test_one_that_works_is_a_benchmark(install: Install) -> None:
         ("B = 5", "found int"),
         (SOUND.format(name="other"), "must agree"),
         (SOUND.format(name="toy_bad").replace("{'default': 'x'}", "{}"), "headline"),
-        (SOUND.format(name="toy_bad").replace("('default',)", "()"), "protocols"),
+        (SOUND.format(name="toy_bad").replace("protocols = {", "protocols = {} and {"), "protocols"),
         (SOUND.format(name="toy_bad").replace("'toy.builder'", "None"), "builder"),
         (SOUND.format(name="toy_bad").replace("'TOY'", "''"), "source"),
-        (SOUND.format(name="toy_bad").replace("'x'})", "'x'}, modules={'reports': 'a'})"), "modules"),
+        (
+            SOUND.format(name="toy_bad").replace("truth_columns", "columns_of_truth"),
+            "lacks the attributes truth_columns",
+        ),
+        (SOUND.format(name="toy_bad").replace("'row_sha256', ", ""), "score_columns: expected row_sha256"),
+        (SOUND.format(name="toy_bad").replace("def statistics", "def numbers"), "abstract method"),
+        (SOUND.format(name="toy_bad").replace("B = Toy()", "B = Toy"), "found ABCMeta"),
     ],
 )
 def test_one_that_does_not_work_warns_once(install: Install, source: str | None, why: str) -> None:
@@ -119,7 +137,7 @@ def test_names_are_given_once(install: Install) -> None:
     assert any("'pbench' of toy_a" in text and "already" in text for text in said)
     assert any("'Toy-A' of toy_a" in text for text in said)
     assert any("'toy_a' of toy_b" in text and "toy_a 1.0 declares" in text for text in said)
-    assert BENCHMARKS["pbench"].metric == "bench_datasets.benchmarks.pbench.metric"
+    assert type(BENCHMARKS["pbench"]).__module__ == "bench_datasets.benchmarks.pbench"
 
 
 def test_a_name_of_datasets_is_not_taken_over(install: Install) -> None:
@@ -191,50 +209,27 @@ def test_the_command_line_lives_with_a_broken_one(environment: dict[str, str]) -
     assert "Traceback" not in done.stderr
 
 
-LACKING = "LABEL_COLUMNS = ()\ndef attach(): ...\nfeatures = 1\n"
-
-
-@pytest.mark.parametrize(
-    ("metric", "said"),
-    [
-        (LACKING, "lacks ANSWER_COLUMNS, SCORE_COLUMNS, PROTOCOLS, get_protocol, .*gather, summarize_table;"),
-        ("raise RuntimeError('no')", "can't be imported: RuntimeError: no"),
-        ("\n".join(f"{name} = 1" for name in SURFACE), "expected functions, .* as features, .*gather"),
-        ("from bench_datasets.benchmarks.pbench.metric import *", None),
-    ],
-)
-def test_the_doctor_looks_at_the_metric(
-    install: Install, tmp_path: Path, metric: str, said: str | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "toy_metric.py").write_text(metric)
-    source = SOUND.format(name="toy_bare").replace("toy.metric", "toy_metric").replace("toy.builder", "json")
-    install("toy_bare", source, "toy_bare")
-    for name in ("toy_metric", "toy_bare_module"):
-        monkeypatch.delitem(sys.modules, name, raising=False)
+def test_doctor_names_a_builder_that_cannot_be_imported(install: Install) -> None:
+    install("toy_bare", SOUND.format(name="toy_bare"), "toy_bare")
     wrong = examine(0)["plugins"]["toy_bare"]["wrong"]
-    monkeypatch.delitem(sys.modules, "toy_metric", raising=False)
-    assert wrong is None if said is None else re.search(said, wrong)
+    assert wrong == "its builder toy.builder can't be imported: ModuleNotFoundError: No module named 'toy'"
 
 
-TOY = """
-from bench_refcoco import metric as whole
-trivial = "UNIT SORT_COLUMNS FAMILY LOWER_IS_BETTER OWN_PARTS OWN_METRICS paired_rows comparable_to".split()
-globals().update({name: value for name, value in vars(whole).items() if name[:2] != "__" and name not in trivial})
-"""
-
-
-def test_metric_module_without_trivial_names_scores_and_compares(
-    install: Install, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_plugin_without_optional_members_scores_and_compares(install: Install, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(EXAMPLE))
-    (tmp_path / "toy_plain.py").write_text(TOY)
-    install("toy_plainly", SOUND.format(name="toy_plainly").replace("toy.metric", "toy_plain"), "toy_plainly")
-    monkeypatch.setitem(sys.modules, "toy_plain", importlib.import_module("toy_plain"))
-    metric = get_benchmark("toy_plainly").metric_module()
-    assert (metric.UNIT, metric.SORT_COLUMNS, dict(metric.FAMILY)) == ("row", ("key",), {})
-    assert metric.LOWER_IS_BETTER == metric.OWN_PARTS == metric.OWN_METRICS == frozenset()
-    assert metric.paired_rows("table") == "table"
-    assert metric.comparable_to("default", None, {}, {}) is None
+    source = (
+        "from bench_refcoco import RefCOCOToy\n"
+        "class Plain(RefCOCOToy):\n"
+        "    name, headline, headline_parts = 'toy_plainly', {'default': 'x'}, {}\n"
+        "B = Plain()\n"
+    )
+    install("toy_plainly", source, "toy_plainly")
+    benchmark = get_benchmark("toy_plainly")
+    assert (benchmark.unit, benchmark.sort_columns, benchmark.legend) == ("row", ("key",), {})
+    assert benchmark.lower_is_better == benchmark.unpaired_slices == benchmark.unpaired_metrics == frozenset()
+    table = pa.table({"key": ["a"]})
+    assert benchmark.paired_rows(table) is table
+    assert benchmark.comparable_to("default", table, {}, {}) is None
     full = np.ones((2, 3), bool)
     truth = [
         {"key": f"test/{k}", "id": k, "split": "test", "expression": "x", "masks": [full], "faults": []}
@@ -252,37 +247,18 @@ def test_metric_module_without_trivial_names_scores_and_compares(
     assert "miou" in str(compared)
 
 
-def test_metric_module_without_needed_names_stops_before_scoring(
-    install: Install, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "toy_poor.py").write_text(LACKING)
-    install("toy_poorly", SOUND.format(name="toy_poorly").replace("toy.metric", "toy_poor"), "toy_poorly")
-    monkeypatch.setitem(sys.modules, "toy_poor", importlib.import_module("toy_poor"))
-    with pytest.raises(
-        BenchError, match=r"toy_poorly: its metric module toy_poor lacks .*score_table.*add-a-benchmark"
-    ):
-        bd.map_score([{"key": "a"}], "toy_poorly")
-
-
 def test_doctor_tells_a_headline_that_is_no_metric(
     install: Install, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source = (
-        "from dataclasses import replace\n"
-        "from bench_datasets.benchmark import BENCHMARKS\n"
-        "B = replace(BENCHMARKS.own['instancebench'], name='toy_head', headline={'default': 'mIoU'},"
-        " modules={'predictions': 'bench_datasets.benchmarks.instancebench.predictions'})\n"
+        "from bench_datasets.benchmarks.instancebench import InstanceBench\n"
+        "class Head(InstanceBench):\n"
+        "    name, headline = 'toy_head', {'default': 'mIoU'}\n"
+        "B = Head()\n"
     )
     install("toy_head", source, "toy_head")
     assert (wrong := examine(0)["plugins"]["toy_head"]["wrong"]) is not None
     assert re.search(r"its headline 'mIoU' \(default\) is none of its metrics: .*miou", wrong)
-
-
-def test_the_surface_is_the_documented_one() -> None:
-    text = (ROOT / "docs" / "add-a-benchmark.md").read_text(encoding="utf-8")
-    table = text[text.index("| name | what for |") : text.index("## What you get")]
-    rows = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
-    assert set(re.findall(r"`(\w+)", " ".join(rows))) == set(SURFACE)
 
 
 def test_the_example_is_four_files_and_an_entry() -> None:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+NAMES = ("pbench", "instancebench", "pvsg")
+"""The folders' names, in the order in which they are listed."""
+
 
 def __getattr__(name: str) -> Any:
     """Names that stood here before this was a package; the old import works until version 0.2."""

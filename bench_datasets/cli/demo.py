@@ -89,7 +89,7 @@ def _play(benchmark: str, folder: str | None) -> Played:
         files = _keep(benchmark, files, Path(folder) / benchmark)
     results: dict[str, dict[str, Result]] = {}
     written: list[Path] = []
-    protocols = get_benchmark(benchmark).protocols if benchmark == "pbench" else get_benchmark(benchmark).protocols[:1]
+    protocols = list(get_benchmark(benchmark).protocols)[: None if benchmark == "pbench" else 1]
     for model, file in files.items():
         with working(f"{benchmark}: scoring {model}"):
             predictions = read_predictions(benchmark, file)
@@ -132,7 +132,7 @@ def _show(console: Console, one: Played) -> None:
 
     entry = get_benchmark(one.benchmark)
     default, *others = next(iter(one.results.values()))
-    protocols = entry.metric_module().PROTOCOLS
+    protocols = entry.protocols
     first = next(iter(one.results.values()))[default]
     console.print()
     say(console, f"{entry.title}: {first.dataset['rows']['scored']} rows of the built-in sample", "bold")

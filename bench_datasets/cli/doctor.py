@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bench_datasets import __version__
-from bench_datasets.benchmark import BENCHMARKS, lacking
+from bench_datasets.benchmark import BENCHMARKS, import_error
 from bench_datasets.cli import options
 from bench_datasets.cli.console import clean, echo, out, working
 from bench_datasets.plugins import PluginWarning
@@ -93,7 +93,9 @@ def examine(timeout: float = TIMEOUT) -> dict[str, Any]:
         "plugins": {
             name: {
                 "package": plugin.package,
-                "wrong": str(broken[name]) if name in broken else lacking(BENCHMARKS[name]) or _headline_problem(name),
+                "wrong": str(broken[name])
+                if name in broken
+                else import_error(BENCHMARKS[name]) or _headline_problem(name),
             }
             for name, plugin in BENCHMARKS.plugins.items()
         },
@@ -211,13 +213,13 @@ def _headline_problem(name: str) -> str | None:
     """A headline that is no metric of a plug-in's own sample, in words; None too where the sample can't be scored."""
     from datasets import Dataset
 
-    from bench_datasets.predictions.read import module_of
     from bench_datasets.results.summarize import summarize
     from bench_datasets.scoring.score import score
 
     for protocol, key in BENCHMARKS[name].headline.items():
         try:
-            nothing = Dataset.from_dict({column: [] for column in module_of(name).FEATURES}, module_of(name).FEATURES)
+            features = BENCHMARKS[name].prediction_form().features
+            nothing = Dataset.from_dict({column: [] for column in features}, features)
             scores = score(name, "sample", nothing, protocol, missing="empty", on_fault="skip-and-report")
             metrics = summarize(name, scores, draws=0).metrics
         except Exception:  # whatever somebody else's code does; scoring tells it

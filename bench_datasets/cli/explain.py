@@ -139,7 +139,7 @@ def _scores(plan: Plan) -> dict[str, float]:
     if not len(table):
         raise BenchError("--worst: expected rows that can be scored, found none; `check` says why")
     run = Run("run", "", scores, table, summarize(plan.benchmark, scores, draws=0))
-    page = get_benchmark(plan.benchmark).companion("report")
+    page = get_benchmark(plan.benchmark).report_section()
     content = page.build([run], None)
     found: dict[str, list[float]] = {}
     for key, score in zip(content.rows["key"], content.runs[0]["score"], strict=True):

@@ -61,17 +61,16 @@ def facts(benchmark: str, data: str | None = None) -> dict[str, Any]:
     from datasets import Dataset
 
     from bench_datasets.data import open_truth, provenance
-    from bench_datasets.predictions.read import module_of
     from bench_datasets.results.legend import meanings
     from bench_datasets.results.summarize import faults_by_code, summarize
     from bench_datasets.scoring.hashes import content_hash
     from bench_datasets.scoring.score import score
 
     entry = get_benchmark(benchmark)
-    metric = entry.metric_module()
+    metric = entry
     truth = open_truth(benchmark, data)
     source = provenance(truth) or {}
-    features = module_of(benchmark).FEATURES
+    features = entry.prediction_form().features
     nothing = Dataset(features.arrow_schema.empty_table())
     scores = score(benchmark, truth, nothing, missing="empty", on_fault="skip-and-report")
     table = scores.with_format("arrow")[:]
@@ -90,11 +89,11 @@ def facts(benchmark: str, data: str | None = None) -> dict[str, Any]:
             {
                 "name": name,
                 "version": protocol.version,
-                "default": name == entry.protocols[0],
+                "default": name == entry.default_protocol,
                 "meaning": protocol.meaning,
                 "comparable_to": protocol.comparable_to,
             }
-            for name, protocol in metric.PROTOCOLS.items()
+            for name, protocol in metric.protocols.items()
         ],
         "metrics": [
             {"key": pattern, "meaning": meaning.text, "main": meaning.main}

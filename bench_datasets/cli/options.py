@@ -50,7 +50,7 @@ def _on_fault(value: str) -> str:
 def protocol_of(benchmark: str, value: str | None) -> str:
     """The protocol's name, the benchmark's default for None."""
     names = BENCHMARKS[benchmark].protocols
-    return names[0] if value is None else one_of(value, names, "--protocol")
+    return next(iter(names)) if value is None else one_of(value, names, "--protocol")
 
 
 _MORE_SPLITS = {"instancebench": {"train": "train", "validation": "validation", "val": "validation"}}
@@ -63,7 +63,7 @@ def split_of(benchmark: str, value: str) -> tuple[str, str | None]:
     parts = BENCHMARKS[benchmark].source.rows
     more = _MORE_SPLITS.get(benchmark, {})
     one_of(base, dict.fromkeys(("test", *parts, *more)), "--split")
-    if base == "test" or not hasattr(BENCHMARKS[benchmark].metric_module(), "row_names"):
+    if base == "test" or not BENCHMARKS[benchmark].parts:
         return more.get(base, base) + bracket + rest, None
     if bracket:
         raise typer.BadParameter(f"{base!r} takes no [{rest}; take rows with --limit", param_hint="'--split'")
@@ -74,9 +74,7 @@ def format_of(benchmark: str, value: str | None) -> str | None:
     """The format's name, or None for one that is to be recognised."""
     if value is None:
         return None
-    from bench_datasets.predictions.read import module_of
-
-    return one_of(value, module_of(benchmark).READERS, "--format")
+    return one_of(value, BENCHMARKS[benchmark].prediction_form().readers, "--format")
 
 
 def _data(value: str | None) -> str | None:

@@ -177,14 +177,14 @@ def part_of(
     truth = open_truth(benchmark, data, split=split, streaming=stream)
     if level is None and limit is None:
         return truth, answers
-    metric = get_benchmark(benchmark).metric_module()
+    metric = get_benchmark(benchmark)
     if limit is not None:
-        names = [name for name in options.flat_columns(truth.features.arrow_schema) if name in metric.LABEL_COLUMNS]
+        names = [name for name in options.flat_columns(truth.features.arrow_schema) if name in metric.truth_columns]
         for column in by:
             options.one_of(column, names, "--by")
     part = take(truth, metric, level=level, limit=limit, by=by if limit else ())
     # Where predictions bear the rows' own names, those for rows that were not taken are told apart by the pairing.
-    return part.rows, restrict(answers, part) if hasattr(metric, "row_names") else mark_strangers(answers, part)
+    return part.rows, restrict(answers, part) if metric.parts else mark_strangers(answers, part)
 
 
 def _slices(benchmark: str, by: Sequence[str], *, limited: bool) -> list[str]:

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from datasets import Dataset, IterableDataset
 
+from bench_datasets.benchmark import Benchmark
 from bench_datasets.faults import BenchError
 from bench_datasets.predictions.mask_rows import FAULTS_TYPE
 from bench_datasets.predictions.pairing import Names, TruthNames, targets
@@ -61,13 +61,13 @@ class Part:
 
 
 def take(
-    truth: Dataset | IterableDataset, metric: ModuleType, *, level: str | None, limit: int | None, by: Sequence[str]
+    truth: Dataset | IterableDataset, metric: Benchmark, *, level: str | None, limit: int | None, by: Sequence[str]
 ) -> Part:
     """Take a part of the truth, in one pass.
 
     Args:
         truth: all rows, streaming or not.
-        metric: the benchmark's metric module.
+        metric: the benchmark's benchmark.
         level: the level whose rows are taken, or None for all.
         limit: how many rows, or None for all.
         by: columns; `limit` rows are taken of each combination of their values.
@@ -76,7 +76,7 @@ def take(
         BenchError: no row is left.
     """
     columns = truth.column_names or list(truth.features or ())
-    labels = truth.select_columns([name for name in metric.LABEL_COLUMNS if name in columns])
+    labels = truth.select_columns([name for name in metric.truth_columns if name in columns])
     everything, scope, taken = _RowNames(), _RowNames(), Counter[tuple[Any, ...]]()
     named: set[str] = set()
     chosen: list[int] = []
@@ -111,14 +111,10 @@ def take(
     return Part(rows, level, everything, scope, named)
 
 
-def _row_names(table: pa.Table, metric: ModuleType, columns: Sequence[str]) -> tuple[list[str], list[int], list[str]]:
+def _row_names(table: pa.Table, metric: Benchmark, columns: Sequence[str]) -> tuple[list[str], list[int], list[str]]:
     """Keys, ids and levels of rows; a benchmark that has only keys gets no ids and no levels."""
-    if hasattr(metric, "row_names"):
-        names = table.select([name for name in ("key", "id", "level") if name in table.column_names])
-        found: tuple[list[str], list[int], list[str]] = metric.row_names(names, None, columns)
-        return found
-    keys = table.column("key").to_pylist()
-    return keys, [-1] * len(keys), [""] * len(keys)
+    names = table.select([name for name in ("key", "id", "level") if name in table.column_names])
+    return metric.row_names(names, None, columns)
 
 
 def _named_by_predictions(table: pa.Table, keys: list[str]) -> Iterable[str]:

@@ -14,8 +14,8 @@ __all__ = ["open_truth", "provenance", "register", "register_all", "register_lat
 
 def register_all() -> None:
     """Register every benchmark's builder with `datasets`. Nothing is fetched; no builder and no plug-in is imported."""
-    for name, benchmark in BENCHMARKS.own.items():
-        register(name, benchmark.builder)
+    for name in BENCHMARKS.own:
+        register(name, f"bench_datasets.benchmarks.{name}.build")
     for name, plugin in BENCHMARKS.plugins.items():
         try:
             register_later(name)

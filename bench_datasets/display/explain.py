@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from types import ModuleType
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from datasets import Dataset, IterableDataset
 from PIL import Image
 
-from bench_datasets.benchmark import get_benchmark
+from bench_datasets.benchmark import Benchmark, get_benchmark
 from bench_datasets.display.overlay import Seen, overlay
 from bench_datasets.faults import BenchError, FaultError
 from bench_datasets.masks import resize
 from bench_datasets.masks.ragged import read_mask_lists
 from bench_datasets.predictions import read_predictions
 from bench_datasets.scoring.options import ScoreOptions
-from bench_datasets.scoring.units import Units
 
 
 @dataclass(frozen=True)
@@ -64,13 +61,10 @@ def explain(benchmark: str, row: Mapping[str, Any], prediction: Any, protocol: s
         >>> print(explain("pvsg", truth[0], read_predictions("pvsg", "answers.jsonl")))      # doctest: +SKIP
         >>> print(explain("instancebench", truth[0], {"x-0": mask, "x-1": None}))            # doctest: +SKIP
     """
-    metric = get_benchmark(benchmark).metric_module()
+    metric = get_benchmark(benchmark)
     prediction = _own(benchmark, row, prediction)
     _refuse_others(row, prediction)
-    if not hasattr(metric, "explain"):
-        return _numbers(metric, row, prediction, protocol)
-    result: Explanation = metric.explain(row, prediction, protocol)
-    return result
+    return metric.explain(row, prediction, protocol)
 
 
 def _own(benchmark: str, row: Mapping[str, Any], prediction: Any) -> Any:
@@ -92,13 +86,13 @@ def _own(benchmark: str, row: Mapping[str, Any], prediction: Any) -> Any:
     return read_predictions(benchmark, prediction) if several else prediction
 
 
-def picked(row: Mapping[str, Any], prediction: Any, pair_units: Callable[..., Units], protocol: str) -> Any:
+def picked(row: Mapping[str, Any], prediction: Any, benchmark: Benchmark, protocol: str) -> Any:
     """The row's own prediction, where all of them were given; what was given, where it is no Dataset.
 
     Args:
         row: a truth row of a benchmark with one prediction a row.
         prediction: a Dataset of predictions, or anything else.
-        pair_units: the metric's.
+        benchmark: the benchmark.
         protocol: its name.
 
     Raises:
@@ -109,7 +103,7 @@ def picked(row: Mapping[str, Any], prediction: Any, pair_units: Callable[..., Un
     names = {name: [row[name]] for name in ("key", "id", "level") if row.get(name) is not None}
     if "key" not in names and "video_id" in row:
         names["key"] = [row["video_id"]]
-    units = pair_units(Dataset.from_dict(names), prediction, ScoreOptions(protocol), False)
+    units = benchmark.pair_units(Dataset.from_dict(names), prediction, ScoreOptions(protocol), False)
     if units.answers[0] < 0:
         raise FaultError("missing_prediction", units.names[0], "none of the predictions is for this row")
     if units.twice[0]:
@@ -117,16 +111,17 @@ def picked(row: Mapping[str, Any], prediction: Any, pair_units: Callable[..., Un
     return prediction[int(units.answers[0])]
 
 
-def _numbers(metric: ModuleType, row: Mapping[str, Any], prediction: Any, protocol: str | None) -> Explanation:
-    """What can be said of a row of any benchmark: every number over it alone."""
-    chosen = metric.get_protocol(protocol).name
-    prediction = picked(row, prediction, metric.pair_units, chosen)
+def explain_by_metrics(
+    benchmark: Benchmark, row: Mapping[str, Any], prediction: Any, protocol: str | None
+) -> Explanation:
+    """Explain a row of any benchmark by its metrics over that row alone; see `explain`."""
+    chosen = benchmark.protocol(protocol).name
+    prediction = picked(row, prediction, benchmark, chosen)
     given = prediction if isinstance(prediction, Mapping) else {"pred_masks": prediction}
-    batch = {name: [row[name]] for name in metric.LABEL_COLUMNS if name in row}
-    batch |= {name: [given[name]] for name in metric.ANSWER_COLUMNS if name in given}
-    table = metric.score_table(batch, ScoreOptions(chosen))
-    table = table if isinstance(table, pa.Table) else pa.table(table)
-    metrics, _ = metric.summarize_table(table, chosen, thresholds=None, by=(), draws=0, seed=0)
+    batch = {name: [row[name]] for name in benchmark.truth_columns if name in row}
+    batch |= {name: [given[name]] for name in benchmark.prediction_columns if name in given}
+    table = benchmark.score_table(batch, ScoreOptions(chosen))
+    metrics, _ = benchmark.summarize_table(table, chosen)
     key = str(table["key"][0].as_py())
     numbers = {name: found.value for name, found in metrics.items() if math.isfinite(found.value)}
     lines = [f"{key} under {chosen}: the metrics of this row alone"]

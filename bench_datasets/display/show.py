@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from bench_datasets.benchmark import PBENCH_LEVELS
 from bench_datasets.benchmarks.instancebench.vocabulary import ROLES
+from bench_datasets.benchmarks.pbench.schema import LEVELS as PBENCH_LEVELS
 from bench_datasets.benchmarks.pvsg.vocabulary import CATEGORIES, PREDICATES
 from bench_datasets.display.overlay import Seen, overlay
 from bench_datasets.faults import BenchError

@@ -23,7 +23,7 @@ SHOWN = 20
 def join(tables: Sequence[pa.Table], benchmark: str) -> pa.Table:
     """Score rows of several parts as one sorted table, without metadata."""
     whole = pa.concat_tables(table.replace_schema_metadata(None) for table in tables)
-    order = sort_order(whole, get_benchmark(benchmark).metric_module().SORT_COLUMNS)
+    order = sort_order(whole, get_benchmark(benchmark).sort_columns)
     return whole.take(pa.array(order)).combine_chunks()
 
 

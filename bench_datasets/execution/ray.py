@@ -86,16 +86,16 @@ def score_on_ray(
     """
     ray = _ray()
     logging.getLogger("ray.data").setLevel(logging.WARNING)
-    metric = get_benchmark(benchmark).metric_module()
+    metric = get_benchmark(benchmark)
     options = supported(
         benchmark,
         ScoreOptions(
-            metric.get_protocol(protocol).name, missing, on_fault, engine=engine, oracle=oracle, boundary=boundary
+            metric.protocol(protocol).name, missing, on_fault, engine=engine, oracle=oracle, boundary=boundary
         ),
     )
     features = table_features(benchmark, boundary=boundary)
     fs, truth = locate_parquet(truth_url)
-    labels = _names(fs, truth, NAMES.get(benchmark, metric.LABEL_COLUMNS))
+    labels = _names(fs, truth, NAMES.get(benchmark, metric.truth_columns))
     if not len(labels):
         raise BenchError(f"{truth_url}: expected rows, found none")
     with _connected(ray, address), _meanwhile(out) as (store, place), _plain_errors():
@@ -110,7 +110,7 @@ def score_on_ray(
         given = {"sha256": content_hash(hashes), "rows": len(named), "missing": units.missing}
         source = {"source": None, "split": None, "revision": None, "expected": None, **(dataset or {})}
         record = record_of(benchmark, options, source, given, others)
-        columns = [name for name in metric.LABEL_COLUMNS if name in Blocks(fs, truth).schema.names]
+        columns = [name for name in metric.truth_columns if name in Blocks(fs, truth).schema.names]
         _map(ray, truth_url, scored(ray, shared), columns).write_parquet(f"{place}/scores", filesystem=arrow)
         tables = [Blocks(store, [file]).read() for file in sorted(store.glob(f"{place}/scores/*.parquet"))]
     table = join([table.cast(features.arrow_schema) for table in tables], benchmark)

@@ -224,9 +224,9 @@ def verified(ray: Any, shared: Any) -> Callable[[pa.Table], pa.Table]:
 
 
 def _verify_group(index: Index, lot: int) -> tuple[list[str], list[str]]:
-    metric, first = get_benchmark(index.benchmark).metric_module(), index.answers.groups[lot][2]
+    metric, first = get_benchmark(index.benchmark), index.answers.groups[lot][2]
     table = index.answers.group(lot)
-    table = table.select([name for name in metric.ANSWER_COLUMNS if name in table.column_names])
+    table = table.select([name for name in metric.prediction_columns if name in table.column_names])
     places = np.flatnonzero((index.units.answers >= first) & (index.units.answers < first + len(table)))
     rows = index.units.answers[places] - first
     names, owners = (
@@ -268,7 +268,7 @@ class _BlockScorer(UnitScorer):
     def __init__(self, index: Index, labels: _Rows) -> None:
         self.benchmark, self.options, self.units = index.benchmark, index.options, index.units
         self.labels, self.answers, self.readings = labels, index.answers, Readings()
-        wanted = get_benchmark(index.benchmark).metric_module().ANSWER_COLUMNS
+        wanted = get_benchmark(index.benchmark).prediction_columns
         self.schema = pa.schema([item for item in index.answers.schema if item.name in wanted])
 
 

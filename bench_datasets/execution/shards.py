@@ -107,9 +107,9 @@ def write_part(table: pa.Table, manifest: Manifest, folder: Path) -> Path:
     Raises:
         OSError: it can't be written.
     """
-    benchmark = get_benchmark(manifest.benchmark).metric_module()
+    benchmark = get_benchmark(manifest.benchmark)
     features = features_of(manifest.benchmark, table)
-    table = table.take(pa.array(sort_order(table, benchmark.SORT_COLUMNS))).cast(features.arrow_schema)
+    table = table.take(pa.array(sort_order(table, benchmark.sort_columns))).cast(features.arrow_schema)
     manifest = replace(manifest, content=content(table))
     table = with_provenance(table, features, manifest.record)
     table = table.replace_schema_metadata({**table.schema.metadata, _MANIFEST: manifest.to_json().encode()})

@@ -59,18 +59,18 @@ class _RowsMetric(RowMetric):
 
     def _validated(self, predictions: Any, references: Any, ids: Any, **columns: Any) -> dict[str, list[Any]]:
         check_aligned(predictions, references, ids, "an item per row")
-        metric = get_benchmark(self.BENCHMARK).metric_module()
+        metric = get_benchmark(self.BENCHMARK)
         found: dict[str, list[Any]] = {"predictions": [], "references": [], "ids": []}
         for k, (prediction, reference) in enumerate(zip(predictions, references, strict=True)):
             if not isinstance(reference, Mapping):
                 raise BenchError(f"row {k}: references: expected a ground-truth row, found {type(reference).__name__}")
             name = str(reference.get("key") or f"row {k}") if ids is None else str(ids[k])
-            given = prediction if isinstance(prediction, Mapping) else {metric.ANSWER_COLUMNS[0]: prediction}
-            answer = {column: given[column] for column in metric.ANSWER_COLUMNS if column in given}
+            given = prediction if isinstance(prediction, Mapping) else {metric.prediction_columns[0]: prediction}
+            answer = {column: given[column] for column in metric.prediction_columns if column in given}
             if not answer:
-                expected = f"expected {' or '.join(metric.ANSWER_COLUMNS)}"
+                expected = f"expected {' or '.join(metric.prediction_columns)}"
                 raise BenchError(f"{name}: predictions: {expected}, found {', '.join(map(str, given)) or 'nothing'}")
-            row = {column: reference[column] for column in metric.LABEL_COLUMNS if column in reference}
+            row = {column: reference[column] for column in metric.truth_columns if column in reference}
             for column, record in (("predictions", answer), ("references", {"key": name, **row})):
                 try:
                     found[column].append(json.dumps(plain(record)))
@@ -80,7 +80,7 @@ class _RowsMetric(RowMetric):
         return found
 
     def _result(self, predictions: list[Any], references: list[Any], **given: Any) -> Result:
-        metric = get_benchmark(self.BENCHMARK).metric_module()
+        metric = get_benchmark(self.BENCHMARK)
         rows = [{**json.loads(row), **json.loads(found)} for row, found in zip(references, predictions, strict=True)]
         names = dict.fromkeys(name for row in rows for name in row)
         options = scorer(self.BENCHMARK, given.pop("protocol", None), **given).options

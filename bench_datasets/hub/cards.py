@@ -199,7 +199,7 @@ def tasks(benchmark: Benchmark) -> list[str]:
 def protocol_rows(benchmark: Benchmark) -> list[dict[str, str]]:
     """Each protocol in words: name, version, meaning, settings, headline, whose numbers it compares with."""
     found = []
-    for name, protocol in benchmark.metric_module().PROTOCOLS.items():
+    for name, protocol in benchmark.protocols.items():
         told = ("name", "version", "meaning", "comparable_to")
         settings = {k: v for k, v in dataclasses.asdict(protocol).items() if k not in told}
         found.append(

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from bench_datasets.benchmark import PBENCH_LEVELS
 from bench_datasets.benchmarks.instancebench.vocabulary import FAMILY_OF, OPERATIONS, ROLES
+from bench_datasets.benchmarks.pbench.schema import LEVELS as PBENCH_LEVELS
 from bench_datasets.benchmarks.pvsg.vocabulary import CATEGORIES, PREDICATES
 from bench_datasets.masks import list_offsets
 

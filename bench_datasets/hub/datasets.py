@@ -265,14 +265,13 @@ def _hash(
     benchmark: str, shards: Sequence[Shard], features: Features, folder: Path
 ) -> tuple[str, dict[str, dict[str, Any]]]:
     """A split's content hash and its rows' faults, as a result over the published rows has them."""
-    from bench_datasets.predictions.read import module_of
     from bench_datasets.results.summarize import summarize
     from bench_datasets.scoring.score import score
 
-    metric = get_benchmark(benchmark).metric_module()
-    names = [name for name in metric.LABEL_COLUMNS if name in features]
+    metric = get_benchmark(benchmark)
+    names = [name for name in metric.truth_columns if name in features]
     labels = Features({name: features[name] for name in names})
-    nothing = Dataset(module_of(benchmark).FEATURES.arrow_schema.empty_table())
+    nothing = Dataset(get_benchmark(benchmark).prediction_form().features.arrow_schema.empty_table())
     with tempfile.TemporaryDirectory(dir=folder, prefix=".labels-") as place:
         file = Path(place) / "labels.arrow"
         with pa.OSFile(str(file), "wb") as sink, pa.ipc.new_stream(sink, labels.arrow_schema) as writer:

@@ -11,7 +11,8 @@ import pyarrow as pa
 from datasets import Features, Value, load_dataset
 
 from bench_datasets import __version__
-from bench_datasets.benchmark import BENCHMARKS, PBENCH_LEVELS, get_benchmark
+from bench_datasets.benchmark import BENCHMARKS, get_benchmark
+from bench_datasets.benchmarks.pbench.schema import LEVELS as PBENCH_LEVELS
 from bench_datasets.data import provenance
 from bench_datasets.data.provenance import public_name
 from bench_datasets.data.published_copy import ORIGIN

@@ -244,7 +244,7 @@ def _group(runs: Sequence[Run]) -> Group:
 def _parts(first: Result, headline: str, entries: Sequence[Entry]) -> list[str]:
     """The headline's parts, as far as any run has them."""
     known = BENCHMARKS.get(first.benchmark)
-    family = known.metric_module().FAMILY.get(first.protocol["name"], "") if known else ""
+    family = known.headline_parts.get(first.protocol["name"], "") if known else ""
     if not family:
         return []
     keys = dict.fromkeys(key for entry in entries for key in entry.run.result.metrics if key.startswith(family))
@@ -254,7 +254,7 @@ def _parts(first: Result, headline: str, entries: Sequence[Entry]) -> list[str]:
 def _order(table: Group) -> tuple[Any, ...]:
     names = list(BENCHMARKS)
     known = BENCHMARKS.get(table.benchmark)
-    protocols = known.protocols if known else ()
+    protocols = list(known.protocols) if known else []
     return (
         table.partial,
         names.index(table.benchmark) if known else len(names),

@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from datasets import ClassLabel, Features, Image, List, Value
 
-from bench_datasets.benchmark import PBENCH_LEVELS
 from bench_datasets.benchmarks.instancebench.vocabulary import ROLES
+from bench_datasets.benchmarks.pbench.schema import LEVELS as PBENCH_LEVELS
 from bench_datasets.benchmarks.pvsg.vocabulary import CATEGORIES, PREDICATES
 from bench_datasets.hub import drawing
 from bench_datasets.hub.export import Part, Truth

@@ -179,14 +179,14 @@ def check(benchmark: str, predictions: Predictions, truth: Any = None) -> CheckR
     Raises:
         BenchError: the predictions cannot be read at all; see `read_predictions`.
     """
-    from bench_datasets.predictions.read import module_of
+    from bench_datasets.benchmark import get_benchmark
     from bench_datasets.predictions.values import read_truth
 
     if truth is not None:
         truth = read_truth(benchmark, truth)
         if not isinstance(truth, Dataset):
             raise BenchError(f"truth: expected a Dataset, found {type(truth).__name__}; load it without streaming")
-    report: CheckReport = module_of(benchmark).check(predictions, truth)
+    report = get_benchmark(benchmark).prediction_form().check(predictions, truth)
     return replace(report, benchmark=benchmark)
 
 

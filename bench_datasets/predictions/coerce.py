@@ -11,7 +11,7 @@ from numbers import Real
 from typing import Any, NamedTuple, SupportsInt, cast
 
 from bench_datasets._util.untrusted import load_json
-from bench_datasets.benchmark import PBENCH_LEVELS
+from bench_datasets.benchmarks.pbench.schema import LEVELS as PBENCH_LEVELS
 from bench_datasets.faults import shorten, shorten_text
 
 Found = list[tuple[str, str]]

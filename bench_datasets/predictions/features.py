@@ -12,7 +12,6 @@ from bench_datasets.benchmark import get_benchmark
 from bench_datasets.faults import BenchError, FaultError
 from bench_datasets.masks import MaskError, plain
 from bench_datasets.predictions.coerce import show
-from bench_datasets.predictions.read import module_of
 
 _DEFAULT = {"pvsg": ("pred_tubes", "pred_triplets")}
 """The columns that a benchmark's models give at the least, where these are not masks alone."""
@@ -157,8 +156,4 @@ def _encoded(about: Mapping[str, Any], values: Mapping[str, Any], known: Mapping
 
 def _known(benchmark: str) -> dict[str, Any]:
     """All prediction columns that ground-truth rows of a benchmark may have, with their features."""
-    metric = get_benchmark(benchmark).metric_module()
-    if hasattr(metric, "ANSWER_FEATURES"):
-        return dict(metric.ANSWER_FEATURES)
-    there = module_of(benchmark).FEATURES
-    return {name: there[name] for name in metric.ANSWER_COLUMNS if name in there and name != "pred_faults"}
+    return dict(get_benchmark(benchmark).prediction_features())

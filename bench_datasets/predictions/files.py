@@ -11,7 +11,7 @@ from typing import IO, Any
 from fsspec.implementations.local import LocalFileSystem
 
 from bench_datasets._util.untrusted import open_file, refuse_outside
-from bench_datasets.benchmark import PBENCH_LEVELS
+from bench_datasets.benchmarks.pbench.schema import LEVELS as PBENCH_LEVELS
 from bench_datasets.data.provenance import without_secrets
 from bench_datasets.data.source import open_url
 from bench_datasets.faults import BenchError

@@ -8,8 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from bench_datasets.benchmark import PBENCH_LEVELS
 from bench_datasets.benchmarks.pbench import falcon
+from bench_datasets.benchmarks.pbench.schema import LEVELS as PBENCH_LEVELS
 from bench_datasets.faults import BenchError
 from bench_datasets.predictions.coerce import (
     ABSENT,

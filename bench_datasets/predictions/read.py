@@ -9,13 +9,13 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 from datasets import Dataset
 
-from bench_datasets.benchmark import BENCHMARKS, COMPANIONS, get_benchmark
+from bench_datasets.benchmark import get_benchmark
 from bench_datasets.data.provenance import without_secrets
 from bench_datasets.data.source import is_of_the_way, why
 from bench_datasets.faults import BenchError
 from bench_datasets.predictions import mask_lines, tables
-from bench_datasets.predictions.detect import recognise
 from bench_datasets.predictions.files import locate, unread_in
+from bench_datasets.predictions.form import PredictionForm
 from bench_datasets.predictions.spool import Spool
 
 Predictions: TypeAlias = Any
@@ -30,29 +30,6 @@ _SIDE_BY_SIDE = {
 
 _OWN = ("result.json", "scores.parquet")
 """Files of a run, which may lie in a folder of predictions."""
-
-
-def module_of(benchmark: str) -> Any:
-    """The module that reads and checks a benchmark's predictions: `FEATURES`, `READERS`, `read_dataset` and `check`.
-
-    One whose form is none of this package's also has `recognise`, which tells the format of a `Location`.
-
-    Raises:
-        BenchError: there is no such benchmark, or none of its predictions can be read.
-    """
-    return get_benchmark(benchmark).companion("predictions")
-
-
-def form_of(benchmark: str) -> str:
-    """The benchmark of this package in whose form predictions are written: its own, but for plug-ins that share one.
-
-    Example:
-        >>> form_of("pvsg")
-        'pvsg'
-    """
-    named = get_benchmark(benchmark).modules.get("predictions")
-    own = {COMPANIONS["predictions"].format(name): name for name in BENCHMARKS.own}
-    return benchmark if named is None else own.get(named, benchmark)
 
 
 def read_predictions(benchmark: str, path: Predictions, *, format: str | None = None) -> Dataset:
@@ -74,7 +51,7 @@ def read_predictions(benchmark: str, path: Predictions, *, format: str | None = 
 
     Returns:
         One row a prediction (for PVSG a video), in the order of the file, with the columns of the benchmark's
-        `FEATURES`: `predictions.rows`, `predictions.instancebench.rows`, `predictions.pvsg.rows`.
+        prediction form.
 
     Raises:
         BenchError: nothing is there, it is in no known format, broken, cut short, names no rows, or belongs to another
@@ -89,14 +66,14 @@ def read_predictions(benchmark: str, path: Predictions, *, format: str | None = 
         >>> read_predictions("pbench", [{"id": 7, "masks": [{"size": [2, 3], "counts": [1, 5]}]}])["id"][0]
         7
     """
-    module = module_of(benchmark)
+    form = get_benchmark(benchmark).prediction_form()
     given = not isinstance(path, (str, os.PathLike))
     shown = f"the {type(path).__name__}" if given else str(path)
     try:
-        with Spool(module.FEATURES.arrow_schema) as spool:
-            for batch in _batches(benchmark, module, path, given, format):
+        with Spool(form.features.arrow_schema) as spool:
+            for batch in _batches(form, path, given, format):
                 spool.write(batch)
-        return spool.dataset(module.FEATURES)
+        return spool.dataset(form.features)
     except (BenchError, ImportError, MemoryError):  # the last two are no matter of the input
         raise
     except Exception as error:  # whatever a broken file or a file system raises
@@ -109,16 +86,15 @@ def read_predictions(benchmark: str, path: Predictions, *, format: str | None = 
         ) from error
 
 
-def _batches(benchmark: str, module: Any, path: Any, given: bool, format: str | None) -> Iterator[pa.RecordBatch]:
-    if format is not None and format not in module.READERS:
-        raise BenchError(f"format: expected one of {', '.join(module.READERS)}, got {format!r}")
+def _batches(form: PredictionForm, path: Any, given: bool, format: str | None) -> Iterator[pa.RecordBatch]:
+    if format is not None and format not in form.readers:
+        raise BenchError(f"format: expected one of {', '.join(form.readers)}, got {format!r}")
     if given:
-        return module.read_dataset(path)  # type: ignore[no-any-return]
+        return form.read_dataset(path)
     location = locate(path)
     if format is None:
-        form = form_of(benchmark)
-        format = recognise(location, form) if form in BENCHMARKS.own else module.recognise(location)
-    batches: Iterator[pa.RecordBatch] = module.READERS[format](location)
+        format = form.detect(location)
+    batches: Iterator[pa.RecordBatch] = form.readers[format](location)
     if location.kind == "directory" and format in _SIDE_BY_SIDE:
         unread = [name for name in unread_in(location, _SIDE_BY_SIDE[format]) if name.rsplit("/", 1)[-1] not in _OWN]
         return _noting(batches, unread) if unread else batches

@@ -18,8 +18,9 @@ from bench_datasets.report.inputs import Material
 from bench_datasets.report.masks import mask_panels
 from bench_datasets.report.page_data import Content, Ladder, Panel, lanes, telling
 from bench_datasets.report.runs import Run
+from bench_datasets.report.section import Section
 from bench_datasets.results.error_kinds import Errors, Kind
-from bench_datasets.results.estimates import ALL, ranks_for
+from bench_datasets.results.estimates import ALL
 from bench_datasets.results.result import Result
 
 KINDS = (
@@ -58,7 +59,7 @@ def build(runs: Sequence[Run], material: Material | None) -> Content:
     texts = {} if material is None else _captions(material)
     errors = [_errors(keys, [group_of[key] for key in keys], column or "all", own) for own in scores]
     content = Content(
-        runs[0].metric.UNIT, groups, column or "part",
+        runs[0].metric.unit, groups, column or "part",
         {"key": keys, "caption": [texts.get(key, "") for key in keys],
          "group": [[groups.index(group_of[key])] for key in keys]},
         [{"score": [round(value, 4) for value in own.tolist()]} for own in scores],
@@ -83,8 +84,8 @@ def _group_column(table: pa.Table) -> str | None:
 
 def _scores(run: Run, place: Mapping[str, int]) -> NDArray[np.float64]:
     """`(rows,) float64`: the headline over each row alone, -1 where it has none or is no number from 0 to 1."""
-    gather = run.metric.gather
-    gathered = gather(run.table, run.result.protocol["name"], **ranks_for(gather, run.result.settings.get("k")))
+    ranks = run.result.settings.get("k")
+    gathered = run.metric.statistics(run.table, run.result.protocol["name"], k=ranks)
     found = gathered[ALL].get(run.result.headline or "")
     scores = np.full(len(place), -1.0)
     metric = run.result.metrics.get(run.result.headline or "")
@@ -144,3 +145,7 @@ def _facts(row: Mapping[str, Any]) -> str:
     """A row's whole numbers in words."""
     whole = {name: value for name, value in row.items() if isinstance(value, int) and not isinstance(value, bool)}
     return ", ".join(f"{name.replace('_', ' ')} {value:,}" for name, value in whole.items())
+
+
+SECTION = Section(build=build, ladders=ladders, panels=panels, truth_key=truth_key)
+"""The section of benchmarks that bring none."""

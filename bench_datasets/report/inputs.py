@@ -97,7 +97,7 @@ class Material:
         if not keys:
             return
         self.verified |= {(number, key) for key in keys}
-        names = run.metric.SORT_COLUMNS
+        names = run.metric.sort_columns
         rows = run.table.to_pylist() if len(keys) * 4 > len(run.table) else None
         if rows is None:
             rows = run.table.filter(pa.compute.is_in(run.table["key"], pa.array(sorted(keys)))).to_pylist()

@@ -57,8 +57,8 @@ def profile(results: Mapping[str, Result], out: str | os.PathLike[str], *, other
         raise BenchError("profile: matplotlib is not installed; install it, or use the HTML report") from error
 
     values = list(results.values())
-    module = get_benchmark(values[0].benchmark).companion("report")
-    ladders: list[Ladder] = [item for item in module.ladders(values) if item.lanes]
+    section = get_benchmark(values[0].benchmark).report_section()
+    ladders: list[Ladder] = [item for item in section.ladders(values) if item.lanes]
     heights = [0.9 + sum(0.34 + 0.16 * len(values) for _ in item.lanes) for item in ladders]
     settings: dict[Any, Any] = {
         "svg.hashsalt": "bench_datasets",

@@ -6,13 +6,12 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pyarrow as pa
 from datasets import Dataset
 
-from bench_datasets.benchmark import get_benchmark
+from bench_datasets.benchmark import Benchmark, get_benchmark
 from bench_datasets.faults import BenchError
 from bench_datasets.results.comparability import benchmark_of, names_of, scored_on
 from bench_datasets.results.reproduce import reproduce
@@ -40,14 +39,14 @@ class Run:
     result: Result
 
     @property
-    def metric(self) -> ModuleType:
+    def metric(self) -> Benchmark:
         """The benchmark's metric module."""
-        return get_benchmark(self.result.benchmark).metric_module()
+        return get_benchmark(self.result.benchmark)
 
     @property
     def protocol(self) -> Any:
         """The protocol it was scored under."""
-        return self.metric.get_protocol(self.result.protocol["name"])
+        return self.metric.protocol(self.result.protocol["name"])
 
 
 def open_runs(places: Sequence[str | os.PathLike[str]], names: Sequence[str] | None = None) -> list[Run]:
@@ -105,7 +104,7 @@ def _check_same(first: Run, other: Run) -> None:
 def _open(name: str, place: str) -> Run:
     scores = read_scores(place)
     benchmark = benchmark_of(scores)
-    metric = get_benchmark(benchmark).metric_module()
+    metric = get_benchmark(benchmark)
     table = read_table(scores, metric)
     kept = table.filter(pa.compute.invert(table["skipped"]))
     if not len(kept):

@@ -17,6 +17,7 @@ from bench_datasets.report.inputs import Material
 from bench_datasets.report.page import render
 from bench_datasets.report.page_data import Content, Panel
 from bench_datasets.report.runs import Run, open_runs
+from bench_datasets.report.section import Section
 from bench_datasets.results.comparability import common_ranks
 from bench_datasets.results.compare import Comparison, compare
 
@@ -70,8 +71,8 @@ def write_report(
     if target.is_dir():
         target = target / "report.html"
     material = Material(opened, data, predictions, split=split, images=images) if data or predictions else None
-    module = get_benchmark(opened[0].result.benchmark).companion("report")
-    content: Content = module.build(opened, material)
+    section = get_benchmark(opened[0].result.benchmark).report_section()
+    content: Content = section.build(opened, material)
     comparison: Comparison | str | None = None
     if len(opened) > 1:
         try:
@@ -94,7 +95,7 @@ def write_report(
     pictures = Pictures(limit - bare - MARGIN, folder)
     drawings: list[str] = []
     if material is not None and material.plans:
-        page["pictures"], drawings = _pictures(module, opened, material, content, pictures, page)
+        page["pictures"], drawings = _pictures(section, opened, material, content, pictures, page)
         page["images"] = pictures.known
     text = render(opened, content, page, drawings, comparison, command, assets=assets)
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -136,7 +137,12 @@ INLINE = 300
 
 
 def _pictures(
-    module: Any, runs: Sequence[Run], material: Material, content: Content, pictures: Pictures, page: dict[str, Any]
+    section: Section,
+    runs: Sequence[Run],
+    material: Material,
+    content: Content,
+    pictures: Pictures,
+    page: dict[str, Any],
 ) -> tuple[dict[str, Any], list[str]]:
     """Pictures of the most telling rows, as many as fit; by number of the row."""
     keys = content.rows["key"]
@@ -148,8 +154,8 @@ def _pictures(
     for first, stop in pairwise([0, *range(min(FIRST, len(order)), len(order), BATCH), len(order)]):
         some = [keys[i] for i in order[first:stop]]
         for run, number in zip(runs, range(len(runs)), strict=True):
-            material.verify(run, number, set(map(module.truth_key, some)))
-        for key, panels, drawn in module.panels(runs, material, some):
+            material.verify(run, number, set(map(section.truth_key, some)))
+        for key, panels, drawn in section.panels(runs, material, some):
             entry = _entry(panels, pictures, len(drawn) + len(content.rows["caption"][place[key]]) * 2)
             if entry is None:
                 full += 1

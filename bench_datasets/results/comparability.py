@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import ModuleType
 from typing import Any, TypeAlias
 
 import pyarrow as pa
 from datasets import Dataset, IterableDataset
 
-from bench_datasets.benchmark import BENCHMARKS
+from bench_datasets.benchmark import BENCHMARKS, Benchmark
 from bench_datasets.faults import BenchError
 from bench_datasets.results.result import Result
 from bench_datasets.results.summarize import one_protocol
@@ -85,7 +84,7 @@ def benchmark_of(table: Any) -> str:
     """
     columns = set(table.column_names or ())
     for name, entry in BENCHMARKS.items():
-        if set(entry.metric_module().features()) <= columns:
+        if set(entry.score_features()) <= columns:
             return name
     raise BenchError(f"scores: expected a score table, found the columns {', '.join(sorted(columns)[:6])}")
 
@@ -133,13 +132,13 @@ def scored_on(runs: Mapping[str, tuple[str | None, int]]) -> str:
 
 
 def check_alike(
-    tables: Mapping[str, pa.Table], metric: ModuleType, sources: Mapping[str, str | None] | None = None
+    tables: Mapping[str, pa.Table], metric: Benchmark, sources: Mapping[str, str | None] | None = None
 ) -> dict[str, str]:
     """The one protocol of several runs, which must have the same rows of the same content, none of them skipped.
 
     Args:
         tables: what `read_table` gave, by the runs' names.
-        metric: the benchmark's metric module.
+        metric: the benchmark's benchmark.
         sources: where their rows came from, by name.
 
     Raises:
@@ -157,7 +156,7 @@ def check_alike(
             raise BenchError(f"compare: {name} left out {len(skipped)} rows, such as {skipped[0]}; mend and score them")
 
     def content(table: pa.Table) -> dict[tuple[str, ...], str]:
-        names = zip(*(table[column].to_pylist() for column in metric.SORT_COLUMNS), strict=True)
+        names = zip(*(table[column].to_pylist() for column in metric.sort_columns), strict=True)
         return dict(zip(names, table["row_sha256"].to_pylist(), strict=True))
 
     expected = content(tables[first])
@@ -168,12 +167,12 @@ def check_alike(
             (expected.keys() - found.keys(), first, name),
             (found.keys() - expected.keys(), name, first),
         ):
-            if missing and {key[0] for key in expected} == {key[0] for key in found} and len(metric.SORT_COLUMNS) > 1:
+            if missing and {key[0] for key in expected} == {key[0] for key in found} and len(metric.sort_columns) > 1:
                 key, *rest = min(missing)
-                answer = ", ".join(f"{n} {v}" for n, v in zip(metric.SORT_COLUMNS[1:], rest, strict=True))
+                answer = ", ".join(f"{n} {v}" for n, v in zip(metric.sort_columns[1:], rest, strict=True))
                 raise BenchError(
                     f"compare: the same rows, but {has} has {len(missing)} answers that {lacks} lacks, such as"
-                    f" {answer} of {key}; both need the same {' and '.join(f'{n}s' for n in metric.SORT_COLUMNS[1:])}"
+                    f" {answer} of {key}; both need the same {' and '.join(f'{n}s' for n in metric.sort_columns[1:])}"
                 )
             if missing:
                 example = " ".join(min(missing))

@@ -6,12 +6,10 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from types import ModuleType
 
 import numpy as np
-import pyarrow as pa
 
-from bench_datasets.benchmark import get_benchmark
+from bench_datasets.benchmark import Benchmark, get_benchmark
 from bench_datasets.faults import BenchError
 from bench_datasets.results.comparability import (
     Scores,
@@ -22,7 +20,7 @@ from bench_datasets.results.comparability import (
     sources_of,
     tables_of,
 )
-from bench_datasets.results.estimates import ALL, Gathered, Part, better_when_higher, ranks_for
+from bench_datasets.results.estimates import ALL, Gathered, Part, better_when_higher
 from bench_datasets.results.legend import label
 from bench_datasets.results.resample import Key, Resampling, holm, places
 from bench_datasets.results.statistics import Floats, Statistic, percentile_interval, value_of
@@ -194,28 +192,28 @@ def compare(
     if len(tables) < 2:
         raise BenchError(f"compare: expected two runs or more, got {len(tables)}")
     kind = benchmark or one_benchmark(tables)
-    metric = get_benchmark(kind).metric_module()
-    read, remarks = _pairable(
-        {name: read_table(table, metric) for name, table in tables.items()}, metric, run, condition
+    metric = get_benchmark(kind)
+    read, remarks = metric.shared_rows(
+        {name: read_table(table, metric) for name, table in tables.items()}, run=run, condition=condition
     )
     protocol = check_alike(read, metric, sources_of(tables))
     version = f"{protocol['name']}@{protocol['version']}"
     runs = list(read)
     first = read[runs[0]]
     every = len(runs) == 2 if every is None else every
-    ranks = ranks_for(metric.gather, k if k is not None else recorded_ranks(scores))
-    headline = get_benchmark(kind).headline_key(protocol["name"], ranks.get("k")) or ""
+    ranks = (k if k is not None else recorded_ranks(scores)) if "k" in metric.options else None
+    headline = get_benchmark(kind).headline_key(protocol["name"], ranks) or ""
     chosen = {
         name: _choose(
-            metric, metric.gather(table, protocol["name"], by=by, **ranks), protocol["name"], headline, every=every
+            metric, metric.statistics(table, protocol["name"], by=by, k=ranks), protocol["name"], headline, every=every
         )
         for name, table in read.items()
     }
     keys = [key for key in chosen[runs[0]] if _alike(key, list(chosen.values()))]
-    clusters, unit, more = coarsest(read, metric.UNIT)
+    clusters, unit, more = coarsest(read, metric.unit)
 
     def higher(key: Key) -> bool:
-        return better_when_higher(key[1], metric.LOWER_IS_BETTER)
+        return better_when_higher(key[1], metric.lower_is_better)
 
     work = Resampling(runs, keys, chosen, clusters)
     samples = work.bootstrap(draws, seed)
@@ -231,7 +229,7 @@ def compare(
                 for key in keys
             ]  # fmt: skip
             pairs[a, b] = _holm(found)
-    family = metric.FAMILY.get(protocol["name"], "")
+    family = metric.headline_parts.get(protocol["name"], "")
     return Comparison(
         benchmark=kind,
         protocol=version,
@@ -254,18 +252,6 @@ def compare(
     )
 
 
-def _pairable(
-    tables: Mapping[str, pa.Table], metric: ModuleType, run: str | None, condition: str | None
-) -> tuple[dict[str, pa.Table], list[str]]:
-    """The rows that all runs are compared over, and sentences about what was left out."""
-    if hasattr(metric, "shared_rows"):
-        return metric.shared_rows(tables, run=run, condition=condition)  # type: ignore[no-any-return]
-    for name, value in (("run", run), ("condition", condition)):
-        if value is not None:
-            raise BenchError(f"compare: {name}: these scores have one prediction per row; leave {name} out")
-    return {name: metric.paired_rows(table) for name, table in tables.items()}, []
-
-
 def _alike(key: Key, chosen: Sequence[Mapping[Key, Statistic]]) -> bool:
     """Whether all runs have a number, made of the same columns."""
     if not all(key in found for found in chosen):
@@ -274,18 +260,18 @@ def _alike(key: Key, chosen: Sequence[Mapping[Key, Statistic]]) -> bool:
 
 
 def _choose(
-    metric: ModuleType, gathered: Gathered, protocol: str, headline: str, *, every: bool
+    metric: Benchmark, gathered: Gathered, protocol: str, headline: str, *, every: bool
 ) -> dict[Key, Statistic]:
     """All numbers, or the headline and its family; parts that each run cuts for itself are left out."""
     flat = {
         (part, name): item
         for part, items in gathered.items()
         for name, item in items.items()
-        if part[0] not in metric.OWN_PARTS and name.partition("/")[0] not in metric.OWN_METRICS
+        if part[0] not in metric.unpaired_slices and name.partition("/")[0] not in metric.unpaired_metrics
     }
     if every:
         return flat
-    family = metric.FAMILY.get(protocol, "")
+    family = metric.headline_parts.get(protocol, "")
     return {
         (part, name): item
         for (part, name), item in flat.items()
@@ -295,7 +281,7 @@ def _choose(
 
 def _difference(
     key: Key, a: float, b: float, sample: Floats, count: int, permutations: int, duels: tuple[int, int, int] | None,
-    n: tuple[int, int], metric: ModuleType, differing: int,
+    n: tuple[int, int], metric: Benchmark, differing: int,
 ) -> Difference:  # fmt: skip
     defined = math.isfinite(a) and math.isfinite(b)
     finite = sample[np.isfinite(sample)]
@@ -305,7 +291,7 @@ def _difference(
     return Difference(
         part=key[0], metric=key[1], a=a, b=b, difference=b - a, ci95=percentile_interval(sample) if defined else None,
         p=p, p_holm=p, wins=wins, ties=ties, losses=losses, n=n[0] if defined else 0, detectable=POWER * spread,
-        higher_is_better=better_when_higher(key[1], metric.LOWER_IS_BETTER), differing=differing,
+        higher_is_better=better_when_higher(key[1], metric.lower_is_better), differing=differing,
         n_b=n[1] if defined and n[1] != n[0] else None,
     )  # fmt: skip
 
@@ -328,14 +314,14 @@ def _ranks(
     keys: list[Key],
     values: Mapping[str, Mapping[Key, float]],
     samples: Mapping[str, Mapping[Key, Floats]],
-    metric: ModuleType,
+    metric: Benchmark,
 ) -> list[Rank]:
     """Places from 1 (best), equal values sharing theirs, with intervals over the draws."""
     result = []
     for part, name in keys:
         if part != ALL:
             continue
-        sign = -1.0 if better_when_higher(name, metric.LOWER_IS_BETTER) else 1.0
+        sign = -1.0 if better_when_higher(name, metric.lower_is_better) else 1.0
         now = places(sign * np.array([[values[run][part, name]] for run in runs]))[:, 0]
         drawn = places(sign * np.stack([samples[run][part, name] for run in runs]))
         for i, run in enumerate(runs):

@@ -83,7 +83,7 @@ def main_part(comparison: Comparison, by: Sequence[str] = ()) -> Comparison:
         by: columns whose slices were asked for.
     """
     headline, name = comparison.headline, comparison.protocol.partition("@")[0]
-    family = get_benchmark(comparison.benchmark).metric_module().FAMILY.get(name, "")
+    family = get_benchmark(comparison.benchmark).headline_parts.get(name, "")
     ranked = RANKED.fullmatch(headline)
 
     def is_main(item: Difference) -> bool:

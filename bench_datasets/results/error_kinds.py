@@ -109,8 +109,8 @@ def find_errors(
         >>> find_errors("pbench", scores).counts("level")["level_3"]["missed"]              # doctest: +SKIP
         17
     """
-    metric = get_benchmark(benchmark).metric_module()
+    metric = get_benchmark(benchmark)
     table = read_table(scores, metric)
-    protocol = metric.get_protocol(one_protocol(table)["name"])
-    found: Errors = get_benchmark(benchmark).companion("errors").find(table, protocol, rows, **options)
+    protocol = metric.protocol(one_protocol(table)["name"])
+    found: Errors = metric.error_kinds(table, protocol, rows, **options)
     return found

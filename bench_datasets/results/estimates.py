@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Collection, Sequence
-from typing import Any
+from collections.abc import Collection, Sequence
 
 from bench_datasets.results.result import Metric, Slice
 from bench_datasets.results.statistics import Estimate, Statistic, estimate
@@ -20,16 +18,6 @@ Gathered = dict[Part, dict[str, Statistic]]
 
 AT_A_TIME = 512
 """Numbers that are estimated together: bounds what is held of their draws; the draws are the same for all."""
-
-
-def ranks_for(function: Callable[..., Any], k: Sequence[int] | None) -> dict[str, Any]:
-    """The keyword `k` for a metric's function that declares it; nothing where it doesn't, or for no ranks.
-
-    Example:
-        >>> ranks_for(lambda table, *, k=(20,): None, [5]), ranks_for(len, [5])
-        ({'k': (5,)}, {})
-    """
-    return {"k": tuple(k)} if k and "k" in inspect.signature(function).parameters else {}
 
 
 def better_when_higher(name: str, lower: Collection[str]) -> bool:

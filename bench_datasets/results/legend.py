@@ -25,7 +25,7 @@ class Meaning:
 
 
 def meanings(benchmark: str) -> Mapping[str, Meaning]:
-    """The metrics of a benchmark by pattern, such as `p@<t>`; empty for a plug-in without `METRICS`.
+    """The metrics of a benchmark by pattern, such as `p@<t>`; empty for a benchmark without a legend.
 
     Args:
         benchmark: its name.
@@ -35,7 +35,7 @@ def meanings(benchmark: str) -> Mapping[str, Meaning]:
         'mIoU'
     """
     entry = BENCHMARKS.get(benchmark)
-    return getattr(entry.metric_module(), "METRICS", {}) if entry is not None else {}
+    return entry.legend if entry is not None else {}
 
 
 def find(benchmark: str, key: str) -> tuple[str, Meaning] | None:

@@ -95,9 +95,9 @@ def _origin(result: Result, scores: Dataset) -> Mapping[str, Any]:
 
 def _check_work(benchmark: str, scores: Dataset, by: list[str]) -> None:
     """Refuse tables whose texts would make more slices than can be computed in reasonable time."""
-    table, metric = scores.with_format("arrow")[:], get_benchmark(benchmark).metric_module()
+    table, metric = scores.with_format("arrow")[:], get_benchmark(benchmark)
     ids = {"key", "cluster", "protocol", "row_sha256", "faults", "category", *by}
-    for name in metric.features():
+    for name in metric.score_features():
         kind = table.schema.field(name).type
         values = table[name].combine_chunks()
         while pa.types.is_list(kind) or pa.types.is_large_list(kind):

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import datetime
-import inspect
 from collections.abc import Mapping, Sequence
 from importlib import metadata
 from itertools import pairwise
-from types import ModuleType
 from typing import Any
 
 import pyarrow as pa
 from datasets import Dataset, IterableDataset
 
 from bench_datasets import __version__
-from bench_datasets.benchmark import get_benchmark
+from bench_datasets.benchmark import Benchmark, get_benchmark
 from bench_datasets.data.provenance import without_secrets
 from bench_datasets.faults import FAULTS, BenchError
 from bench_datasets.results.result import Result
@@ -70,18 +68,18 @@ def summarize(
     k = (k,) if isinstance(k, int) else k
     thresholds = (thresholds,) if isinstance(thresholds, (int, float)) else thresholds
     by = (by,) if isinstance(by, str) else by
-    entry, metric = get_benchmark(benchmark), get_benchmark(benchmark).metric_module()
+    entry, metric = get_benchmark(benchmark), get_benchmark(benchmark)
     if draws < 0:
         raise BenchError(f"draws: expected 0 or more, got {draws}")
     table = read_table(scores, metric)
     protocol = one_protocol(table)
-    chosen = metric.get_protocol(protocol["name"])
+    chosen = metric.protocol(protocol["name"])
     if chosen.version != protocol["version"]:
         raise BenchError(
             f"scores: made under {protocol['name']}@{protocol['version']}, this package has version {chosen.version};"
             " score again, or use the package version that made them"
         )
-    ranked = "k" in inspect.signature(metric.summarize_table).parameters
+    ranked = "k" in metric.options
     if not ranked and tuple(k) != DEFAULT_K:
         raise BenchError(f"k: {benchmark} has no ranked triplets; leave it out")
     if not tuple(k) or min(k) < 1:
@@ -106,9 +104,14 @@ def summarize(
     }
     if oracle := oracle_of(scored):
         settings["oracle"] = oracle
-    more = {"k": tuple(k)} if ranked else {}
     metrics, slices = metric.summarize_table(
-        scored, chosen.name, thresholds=thresholds, by=by, draws=draws, seed=seed, **more
+        scored,
+        chosen.name,
+        thresholds=thresholds,
+        by=by,
+        draws=draws,
+        seed=seed,
+        k=tuple(k) if ranked else None,
     )
     dataset = {"source": None, "split": None, "revision": None, **origin.get("dataset", {})}
     if isinstance(dataset["source"], str):
@@ -119,7 +122,7 @@ def summarize(
     count = len(set(scored["key"].to_pylist()))
     clean = clean and expected in (None, count)
     comparable = metric.comparable_to(chosen.name, scored, dataset, settings) if clean else None
-    image = metric.UNIT == "row" and scored["cluster"].to_pylist() != scored["key"].to_pylist()
+    image = metric.unit == "row" and scored["cluster"].to_pylist() != scored["key"].to_pylist()
     hashes = dict(zip(table["key"].to_pylist(), table["row_sha256"].to_pylist(), strict=True))
     return Result(
         benchmark=benchmark,
@@ -132,7 +135,7 @@ def summarize(
         predictions={"sha256": None, "rows": None, "missing": None, **origin.get("predictions", {})},
         settings=settings,
         statistics={
-            "seed": seed, "draws": draws, "unit": "image" if image else metric.UNIT,
+            "seed": seed, "draws": draws, "unit": "image" if image else metric.unit,
             "clusters": len(set(scored["cluster"].to_pylist())),
         },
         metrics=metrics,
@@ -144,17 +147,17 @@ def summarize(
     )  # fmt: skip
 
 
-def read_table(scores: Dataset | IterableDataset | pa.Table, metric: ModuleType) -> pa.Table:
+def read_table(scores: Dataset | IterableDataset | pa.Table, metric: Benchmark) -> pa.Table:
     """A score table as Arrow, sorted, its rows apart.
 
     Args:
         scores: what scoring gave, streaming or not.
-        metric: the benchmark's metric module.
+        metric: the benchmark's benchmark.
 
     Raises:
         BenchError: it is no score table of this benchmark, holds no rows, or holds a row twice.
     """
-    schema, columns = metric.features().arrow_schema, metric.SORT_COLUMNS
+    schema, columns = metric.score_features().arrow_schema, metric.sort_columns
     if isinstance(scores, pa.Table):
         table = scores
     elif isinstance(scores, IterableDataset):

@@ -160,7 +160,7 @@ def _counts(faults: Mapping[str, Mapping[str, Any]]) -> str:
 def _published(known: Benchmark, protocol: str) -> bool:
     """Whether anybody has published numbers under a protocol."""
     try:
-        found = known.metric_module().PROTOCOLS.get(protocol)
+        found = known.protocols.get(protocol)
     except BenchError:  # a plug-in's module that can't be imported: its results are shown nevertheless
         return False
     return getattr(found, "comparable_to", None) is not None

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from datasets import Features, Image, List, Value
 from numpy.typing import NDArray
 
-from bench_datasets.benchmark import PBENCH_LEVELS
+from bench_datasets.benchmarks.pbench.schema import LEVELS as PBENCH_LEVELS
 from bench_datasets.masks import encode_label_map
 from bench_datasets.samples import crowds, scenes
 from bench_datasets.samples.cache import built

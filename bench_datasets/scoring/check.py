@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from datasets import Dataset
 
-from bench_datasets.benchmark import PBENCH_LEVELS, get_benchmark
+from bench_datasets.benchmark import get_benchmark
 from bench_datasets.faults import FAULTS, BenchError, Fault, FaultError, stops
 from bench_datasets.predictions import CheckReport, read_predictions
 from bench_datasets.predictions import check as check_predictions
 from bench_datasets.predictions.check import Collector
 from bench_datasets.predictions.values import read_truth
-from bench_datasets.scoring.faulty_rows import Faulty
 from bench_datasets.scoring.hints import causes_in
 from bench_datasets.scoring.options import COUNT_AS_WRONG, ScoreOptions
 from bench_datasets.scoring.prepare import Plan, UnitScorer, make_plan
@@ -53,8 +52,8 @@ def check(
     Raises:
         BenchError: the predictions or the ground truth can't be read at all, or a choice is unknown.
     """
-    metric = get_benchmark(benchmark).metric_module()
-    ScoreOptions(metric.get_protocol(protocol).name, missing, on_fault)
+    metric = get_benchmark(benchmark)
+    ScoreOptions(metric.protocol(protocol).name, missing, on_fault)
     if truth is None:
         return _tolerant(check_predictions(benchmark, predictions), missing, on_fault)
     truth = read_truth(benchmark, truth)
@@ -65,11 +64,11 @@ def check(
     except FaultError:  # of the file as a whole
         return check_predictions(benchmark, predictions, truth)
     report = check_predictions(benchmark, read, truth)
-    if not set(getattr(metric, "REQUIRED_COLUMNS", ())) <= set(truth.column_names):
+    if not set(metric.required_columns) <= set(truth.column_names):
         return _tolerant(report, missing, on_fault)  # rows that name what predictions are for, but can't be scored
-    if level is None and str(truth.split) in PBENCH_LEVELS:
+    if level is None and str(truth.split) in metric.parts:
         level = str(truth.split)
-    tolerant = COUNT_AS_WRONG if hasattr(metric, "row_faults") else "skip-and-report"
+    tolerant = COUNT_AS_WRONG if "count-as-wrong" in metric.options else "skip-and-report"
     plan = make_plan(benchmark, truth, read, protocol, missing=missing, on_fault=tolerant, level=level, whole=whole)
     of_truth, of_predictions, scored = _scoring_faults(plan)
     stopping = {fault.code for fault in (*of_truth, *of_predictions, *plan.units.faults)}
@@ -86,7 +85,7 @@ def check(
         warnings=(*report.warnings, *harmless),
     )
     report = replace(report, hints=tuple(causes_in(plan)))
-    if on_fault == "skip-and-report" and hasattr(metric, "row_faults"):
+    if on_fault == "skip-and-report" and "count-as-wrong" in metric.options:
         scored -= len({fault.key for fault in of_predictions} - {fault.key for fault in of_truth})
     if not scored and report.errors:  # there is nothing left to score, whatever is done about faults
         return report
@@ -120,8 +119,8 @@ def _scoring_faults(plan: Plan) -> tuple[list[Fault], list[Fault], int]:
     for first in range(0, len(units), plan.lot):
         some = units[first : first + plan.lot]
         table = work.attached(some)
-        if hasattr(plan.metric, "row_faults"):
-            faulty: Faulty = plan.metric.row_faults(table, plan.options)
+        faulty = plan.metric.row_faults(table, plan.options)
+        if faulty is not None:
             left_out, wrong = faulty.lists()
             of_truth += left_out
             of_predictions += wrong

@@ -122,8 +122,8 @@ def count(benchmark: str, truth: Dataset) -> Counts:
         benchmark: its name.
         truth: rows as the builder gives them.
     """
-    metric = get_benchmark(benchmark).metric_module()
-    labels = truth.select_columns([name for name in metric.LABEL_COLUMNS if name in truth.column_names])
+    metric = get_benchmark(benchmark)
+    labels = truth.select_columns([name for name in metric.truth_columns if name in truth.column_names])
     total = Counts(0, 0, 0, 0)
     for table in labels.with_format("arrow").iter(batch_size=64):
         part = _of_table(table)

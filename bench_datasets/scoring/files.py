@@ -85,7 +85,7 @@ def write_run(scores: Dataset | IterableDataset, result: Result, folder: str | o
     if not isinstance(result, Result):
         raise BenchError(f"write_run: expected the Result of summarize, got {type(result).__name__}")
     if isinstance(scores, IterableDataset):
-        table = read_table(scores, get_benchmark(result.benchmark).metric_module())
+        table = read_table(scores, get_benchmark(result.benchmark))
         features = table_features(result.benchmark, boundary=bool(result.settings.get("boundary")))
         scores = Dataset(table.cast(features.arrow_schema), info=DatasetInfo(features=features))
     if not isinstance(scores, Dataset):

@@ -74,7 +74,7 @@ def explain_near_zero(result: Result, plan: Plan) -> list[str]:
     Returns:
         One sentence per cause, the likeliest first; empty if none was found.
     """
-    prefix = plan.metric.FAMILY.get(result.protocol["name"])
+    prefix = plan.metric.headline_parts.get(result.protocol["name"])
     names = [name for name in result.metrics if name == result.headline or name.startswith(prefix or "\0")]
     values = [value for name in names if not math.isnan(value := result.metrics[name].value)]
     return causes_in(plan) if values and max(values) <= NEAR_ZERO else []
@@ -90,7 +90,7 @@ def causes_in(plan: Plan) -> list[str]:
         One sentence per cause, the likeliest first; empty if none was found.
     """
     metric, units = plan.metric, plan.units
-    if not hasattr(metric, "likely_causes") or not len(units):
+    if not len(units):
         return []
     try:
         answered = np.concatenate([[0], np.cumsum(units.answers >= 0)])[units.begin]

@@ -11,10 +11,6 @@ from scipy.optimize import linear_sum_assignment
 from bench_datasets.faults import BenchError
 from bench_datasets.masks import quotient
 
-IOU_GRID: tuple[float, ...] = (0.50, 0.55, 0.60, 0.65, 0.70, 0.75, 0.80, 0.85, 0.90, 0.95)
-"""IoU thresholds of Macro-F1, as literals: 0.50 + 0.05 * k would miss 0.85 by a rounding."""
-
-
 MARGIN = 1e-9
 """By how much a pair must beat its rivals to be called certain: far above what sums of quotients lose to rounding."""
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-import inspect
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -16,7 +14,7 @@ from datasets import Dataset, Features, IterableDataset
 from datasets.utils import tqdm
 from numpy.typing import NDArray
 
-from bench_datasets.benchmark import PBENCH_LEVELS, get_benchmark
+from bench_datasets.benchmark import Benchmark, get_benchmark
 from bench_datasets.data import provenance
 from bench_datasets.data.provenance import without_secrets
 from bench_datasets.faults import BenchError, FaultError
@@ -58,9 +56,9 @@ class Plan:
     readings: Readings = field(default_factory=Readings)
 
     @property
-    def metric(self) -> ModuleType:
-        """The benchmark's metric module."""
-        return get_benchmark(self.benchmark).metric_module()
+    def metric(self) -> Benchmark:
+        """The benchmark's benchmark."""
+        return get_benchmark(self.benchmark)
 
     @property
     def everything(self) -> range:
@@ -120,7 +118,7 @@ class Plan:
 
     def finish(self, table: pa.Table) -> Dataset:
         """All score rows as a Dataset, sorted, with the provenance in the schema's metadata."""
-        table = table.take(pa.array(sort_order(table, self.metric.SORT_COLUMNS))).combine_chunks()
+        table = table.take(pa.array(sort_order(table, self.metric.sort_columns))).combine_chunks()
         table = with_provenance(table.cast(self.schema), self.features, self.record)
         return Dataset(table, fingerprint=_fingerprint(table))
 
@@ -150,14 +148,14 @@ def make_plan(
         FaultError: a prediction has a fault and `on_fault` is `stop`.
         BenchError: a choice or a column is wrong.
     """
-    metric = get_benchmark(benchmark).metric_module()
-    chosen = metric.get_protocol(protocol)
+    metric = get_benchmark(benchmark)
+    chosen = metric.protocol(protocol)
     truth = read_truth(benchmark, truth)
-    if choices.get("level") is None and str(truth.split) in PBENCH_LEVELS:
+    if choices.get("level") is None and str(truth.split) in get_benchmark(benchmark).parts:
         choices["level"] = str(truth.split)
     options = supported(benchmark, ScoreOptions(chosen.name, **choices))
     table_features(benchmark, boundary=options.boundary)
-    if options.oracle is not None and benchmark != "pvsg":
+    if options.oracle is not None and "oracle" not in metric.options:
         raise BenchError(f"oracle: {benchmark} has no tubes and relations; leave it out")
     source = provenance(truth) or _published(truth)
     if not isinstance(predictions, Dataset) or "pred_faults" not in predictions.column_names:
@@ -168,7 +166,7 @@ def make_plan(
         raise BenchError("truth: expected rows, found none")
     units: Units = metric.pair_units(labels, predictions, options, whole)
     others = count_faults(units, options)
-    answers = ArrowRows(predictions, [c for c in metric.ANSWER_COLUMNS if c in predictions.column_names])
+    answers = ArrowRows(predictions, [c for c in metric.prediction_columns if c in predictions.column_names])
     size = rows_at_a_time(ArrowRows(labels), answers)
     verified = verify(metric, answers, units, options, num_proc, size)
     dataset = {
@@ -198,7 +196,7 @@ def record_of(
         predictions: their `sha256`, `rows` and how many are `missing`.
         faults: those that belong to no row, counted.
     """
-    chosen = get_benchmark(benchmark).metric_module().get_protocol(options.protocol)
+    chosen = get_benchmark(benchmark).protocol(options.protocol)
     if isinstance(source := dataset.get("source"), str):
         dataset = {**dataset, "source": without_secrets(source)}
     return {
@@ -234,10 +232,10 @@ def count_faults(units: Units, options: ScoreOptions) -> dict[str, dict[str, Any
     return counts
 
 
-def _select_labels(truth: Dataset | IterableDataset, metric: ModuleType) -> Dataset:
+def _select_labels(truth: Dataset | IterableDataset, metric: Benchmark) -> Dataset:
     """Select the label columns of ground truth rows; a stream is written to disk, so that memory stays bounded."""
     names = truth.column_names or list(truth.features or ())
-    wanted = [name for name in metric.LABEL_COLUMNS if name in names]
+    wanted = [name for name in metric.truth_columns if name in names]
     if isinstance(truth, Dataset):
         return truth.select_columns(wanted)
     stream = truth.select_columns(wanted) if wanted else truth
@@ -262,10 +260,9 @@ def supported(benchmark: str, options: ScoreOptions) -> ScoreOptions:
     Raises:
         BenchError: it can't count faulty predictions as wrong.
     """
-    if options.counts_as_wrong and not hasattr(get_benchmark(benchmark).metric_module(), "row_faults"):
+    if options.counts_as_wrong and "count-as-wrong" not in get_benchmark(benchmark).options:
         raise BenchError(
-            f"on_fault: {benchmark} can't count faulty predictions as wrong (its metric module has no row_faults);"
-            " expected stop or skip-and-report"
+            f"on_fault: {benchmark} can't count faulty predictions as wrong ; expected stop or skip-and-report"
         )
     return options
 
@@ -276,11 +273,7 @@ def table_features(benchmark: str, *, boundary: bool = False) -> Features:
     Raises:
         BenchError: there are no boundary columns.
     """
-    features = get_benchmark(benchmark).metric_module().features
-    if boundary and "boundary" not in inspect.signature(features).parameters:
-        raise BenchError(f"boundary: {benchmark} compares no outlines; leave it out")
-    found: Features = features(boundary=True) if boundary else features()
-    return found
+    return get_benchmark(benchmark).score_features(boundary=boundary)
 
 
 def sort_order(table: pa.Table, columns: Sequence[str]) -> NDArray[np.int64]:
@@ -328,16 +321,15 @@ class UnitScorer:
 
     def __call__(self, batch: dict[str, list[int]]) -> pa.Table:
         """Score rows of the units that the batch names in its column `unit`."""
-        metric, table = get_benchmark(self.benchmark).metric_module(), self.attached(batch["unit"])
+        metric, table = get_benchmark(self.benchmark), self.attached(batch["unit"])
         read = self.readings.take(batch["unit"])
-        known = {"read": read} if read and "read" in inspect.signature(metric.score_table).parameters else {}
         with using_engine(self.options.engine, self.options.threads):
-            scored: pa.Table = metric.score_table(table, self.options, **known)
+            scored: pa.Table = metric.score_table(table, self.options, read)
         return scored
 
     def attached(self, chosen: Sequence[int]) -> pa.Table:
         """Truth rows of some units with their predictions beside them, as they are scored."""
-        metric, units = get_benchmark(self.benchmark).metric_module(), self.units
+        metric, units = get_benchmark(self.benchmark), self.units
         numbers = np.asarray(chosen, np.int64)
         truth = rows_of(self.labels, units.truth[numbers])
         sizes = units.begin[1:][numbers] - units.begin[:-1][numbers]

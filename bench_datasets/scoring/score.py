@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from itertools import islice
-from types import ModuleType
 from typing import Any
 
 import pyarrow as pa
@@ -13,7 +12,7 @@ from datasets import Dataset, DatasetInfo, Features, IterableDataset, load_from_
 from datasets.utils import tqdm
 
 from bench_datasets import __version__
-from bench_datasets.benchmark import PBENCH_LEVELS, get_benchmark
+from bench_datasets.benchmark import Benchmark, get_benchmark
 from bench_datasets.faults import BenchError
 from bench_datasets.masks import MaskError, plain, using_engine
 from bench_datasets.predictions.values import Rows, given_rows
@@ -32,7 +31,7 @@ class Scorer:
     def __init__(self, benchmark: str, options: ScoreOptions) -> None:
         self.benchmark, self.options = benchmark, options
         # `map` remembers results by what its function holds: another version of either must not find them.
-        self.versions = __version__, _metric(benchmark).get_protocol(options.protocol).version
+        self.versions = __version__, _metric(benchmark).protocol(options.protocol).version
 
     def __call__(self, batch: pa.Table | Mapping[str, Any]) -> pa.Table | dict[str, list[Any]]:
         """Score a batch; see `scorer`.
@@ -84,7 +83,7 @@ def scorer(
         >>> scores[0]["key"], scores[0]["matched_intersection"]
         ('level_0/7', [5])
     """
-    chosen = _metric(benchmark).get_protocol(protocol).name
+    chosen = _metric(benchmark).protocol(protocol).name
     table_features(benchmark, boundary=boundary)
     options = ScoreOptions(chosen, missing, on_fault, level, engine, threads, boundary=boundary)
     return Scorer(benchmark, supported(benchmark, options))
@@ -101,7 +100,7 @@ def score_features(benchmark: str, protocol: str | None = None, *, boundary: boo
     Raises:
         BenchError: the benchmark or the protocol is unknown, or compares no outlines.
     """
-    _metric(benchmark).get_protocol(protocol)
+    _metric(benchmark).protocol(protocol)
     return table_features(benchmark, boundary=boundary)
 
 
@@ -154,7 +153,7 @@ def map_score(
         'level_0/7'
     """
     rows = _joined_rows(dataset)
-    if level is None and not isinstance(rows, list) and str(rows.split) in PBENCH_LEVELS:
+    if level is None and not isinstance(rows, list) and str(rows.split) in get_benchmark(benchmark).parts:
         level = str(rows.split)
     function = scorer(
         benchmark, protocol, missing=missing, on_fault=on_fault, level=level, boundary=boundary, engine=engine,
@@ -199,10 +198,10 @@ def _joined_rows(dataset: Any) -> Rows:
         ) from error
 
 
-def _batches(rows: Rows, metric: ModuleType) -> Iterator[list[Mapping[str, Any]]]:
+def _batches(rows: Rows, metric: Benchmark) -> Iterator[list[Mapping[str, Any]]]:
     """Rows of a list or a stream as plain values, a few at a time; what is no mask stays for the scoring to refuse."""
     if isinstance(rows, IterableDataset) and rows.column_names:
-        wanted = {*metric.LABEL_COLUMNS, *metric.ANSWER_COLUMNS, *getattr(metric, "ANSWER_FEATURES", ())}
+        wanted = {*metric.truth_columns, *metric.prediction_columns, *metric.prediction_features()}
         rows = rows.select_columns([name for name in rows.column_names if name in wanted])
     each = iter(rows)
     while batch := list(islice(each, BATCH_ROWS)):
@@ -278,5 +277,5 @@ def score(
     return plan.finish(plan.score(range(len(plan.units)), num_proc))
 
 
-def _metric(benchmark: str) -> ModuleType:
-    return get_benchmark(benchmark).metric_module()
+def _metric(benchmark: str) -> Benchmark:
+    return get_benchmark(benchmark)

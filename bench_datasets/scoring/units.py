@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+from datasets import Dataset
 from numpy.typing import NDArray
 
-from bench_datasets.faults import Fault, FaultError
+from bench_datasets._util.arrow import arrow_columns
+from bench_datasets.faults import BenchError, Fault, FaultError
 from bench_datasets.masks import joined
+from bench_datasets.masks.ragged import MaskLists, read_mask_lists
+from bench_datasets.predictions import pair
 from bench_datasets.predictions.mask_rows import FAULTS_TYPE
 from bench_datasets.scoring.options import ScoreOptions
+
+if TYPE_CHECKING:
+    from bench_datasets.benchmark import Benchmark
 
 TWICE = {"code": "duplicate_prediction", "text": "two predictions name this row"}
 
@@ -140,3 +148,44 @@ def blame(table: pa.Table, twice: NDArray[np.bool_]) -> pa.Table:
     if "pred_faults" not in table.column_names:
         return table.append_column("pred_faults", faults)
     return table.set_column(table.column_names.index("pred_faults"), "pred_faults", faults)
+
+
+def pair_rows(benchmark: Benchmark, truth: Dataset, predictions: Dataset, options: ScoreOptions, whole: bool) -> Units:
+    """Pair one prediction with each ground truth row, by key, or by id and part.
+
+    Args:
+        benchmark: names the rows.
+        truth: the truth columns.
+        predictions: as `read_predictions` gives them.
+        options: of the scoring; `level` is the part of rows that name none.
+        whole: whether predictions for unknown rows are a fault.
+
+    Raises:
+        BenchError: two ground truth rows bear one key.
+    """
+    columns = [name for name in ("key", "id", "level") if name in truth.column_names]
+    table = arrow_columns(truth, columns) if columns else None
+    keys, ids, parts = benchmark.row_names(table, options.level, truth.column_names)
+    if len(set(keys)) < len(keys):
+        key = next(key for key, count in Counter(keys).items() if count > 1)
+        raise BenchError(
+            f'{key}: two truth rows bear this key; load them with load_dataset("{benchmark.name}", data_dir=...), which'
+            " numbers repeated ids in the source's order"
+        )
+    found = pair(keys, ids, parts, predictions, whole=whole)
+    return Units.row_by_row(found.index, keys, found.faults)
+
+
+def split_masks(table: pa.Table) -> tuple[MaskLists, pa.Table]:
+    """The masks of prediction rows, and their other fields.
+
+    Args:
+        table: n prediction rows with a column `pred_masks`.
+
+    Raises:
+        BenchError: there is no column `pred_masks`.
+    """
+    if "pred_masks" not in table.column_names:
+        raise BenchError(f"predictions: expected a column pred_masks, found {', '.join(table.column_names)}")
+    others = [name for name in table.column_names if name not in ("pred_masks", "pred_faults")]
+    return read_mask_lists(table["pred_masks"]), table.select(others)

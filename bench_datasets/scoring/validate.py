@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import importlib
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
-from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from bench_datasets.benchmark import Benchmark, get_benchmark
 from bench_datasets.faults import stops
 from bench_datasets.masks import Decoded, using_engine
 from bench_datasets.masks.ragged import CHUNK_BYTES, MaskLists, parts
@@ -94,7 +93,7 @@ class Verified(NamedTuple):
 
 
 def verify(
-    metric: ModuleType,
+    metric: Benchmark,
     answers: ArrowRows,
     units: Units,
     options: ScoreOptions,
@@ -104,7 +103,7 @@ def verify(
     """Validate every prediction that will be scored, before the first one is.
 
     Args:
-        metric: the benchmark's metric module.
+        metric: the benchmark's benchmark.
         answers: the predictions' columns that are scored.
         units: which belong together.
         options: how they will be scored.
@@ -117,7 +116,7 @@ def verify(
     size = size or rows_at_a_time(answers)
     lots = [(first, min(first + size, len(units.begin) - 1)) for first in range(0, len(units.begin) - 1, size)]
     alone = num_proc is None or num_proc < 2
-    task = _Verification(metric.__name__, answers, units, options, alone)
+    task = _Verification(metric.name, answers, units, options, alone)
     hashes, readings, room = list[str](), list[Reading](), KEPT_BYTES
     with using_engine(options.engine, options.threads):  # loaded here, once for all processes
         for own, reading in in_processes(task, lots, num_proc, options.threads):
@@ -131,7 +130,7 @@ def verify(
 class _Verification:
     """Validates the predictions of the units from one to another; travels to worker processes."""
 
-    metric: str
+    benchmark: str
     answers: ArrowRows
     units: Units
     options: ScoreOptions
@@ -150,7 +149,7 @@ class _Verification:
         table = rows_of(self.answers, self.units.answers[place])
         given = table["pred_faults"] if "pred_faults" in table.column_names else pa.nulls(len(place))
         noted = lists_of(given, FAULTS_TYPE)
-        lists, fields = importlib.import_module(self.metric).read_answers(table)
+        lists, fields = get_benchmark(self.benchmark).split_predictions(table)
         reading = None
         if self.keep and isinstance(lists, MaskLists) and lists.bytes_a_row().sum() <= LOT_BYTES:
             reading = Reading(first, lists.groups[np.searchsorted(place, begin)], lists.masks.decoded)

@@ -20,7 +20,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import bench_datasets as bd
 from bench_datasets.benchmark import get_benchmark
-from bench_datasets.benchmarks.pbench.metric import features, get_protocol
+from bench_datasets.benchmarks.pbench import BENCHMARK
+from bench_datasets.benchmarks.pbench.protocol import get_protocol
 from bench_datasets.benchmarks.pbench.statistics import read_scores
 from bench_datasets.results.statistics import estimate
 from scripts.bench.clock import alternate
@@ -54,7 +55,7 @@ def _table(rng: np.random.Generator, levels: list[str], images: list[str], stren
         "matched_union": [[100] * len(k) for k in iou], "union_intersection": union, "union_predicted": union,
         "union_true": [100] * n, "duplicates": [0] * n,
     }  # fmt: skip
-    schema = features().arrow_schema.remove_metadata()
+    schema = BENCHMARK.score_features().arrow_schema.remove_metadata()
     return pa.Table.from_pydict({name: columns.get(name, [None] * n) for name in schema.names}, schema=schema)
 
 
@@ -74,7 +75,7 @@ def plain_loop(table: pa.Table, draws: int) -> np.ndarray:
 
 def bootstrap(table: pa.Table, draws: int) -> tuple[float, float]:
     """The same interval as the package makes it, beside all other numbers of its kind."""
-    module = get_benchmark("pbench").metric_module()
+    module = get_benchmark("pbench")
     average = module.gather(table, "released")[("", "")]["average"]
     found = estimate({"average": average}, table["cluster"].to_pylist(), draws)["average"].ci95
     assert found is not None

@@ -29,7 +29,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import bench_datasets as bd
 from bench import suite_pbench, suite_pvsg
-from bench_datasets.benchmark import PBENCH_LEVELS
+from bench_datasets.benchmarks.pbench.schema import LEVELS as PBENCH_LEVELS
 from bench_datasets.execution import score_in_parts
 from bench_datasets.execution.fingerprint import look_over
 from bench_datasets.scoring.cost_model import TERMS, count

@@ -24,7 +24,7 @@ from bench import synthetic
 from bench.clock import alternate, ratio, seconds
 from bench.share import unhashed
 from bench_datasets import masks
-from bench_datasets.benchmarks.instancebench import metric
+from bench_datasets.benchmarks.instancebench import BENCHMARK
 from bench_datasets.benchmarks.instancebench.truth import truth_features
 from bench_datasets.benchmarks.instancebench.vocabulary import FAMILY_OF, OPERATIONS, track_of
 from bench_datasets.results.statistics import Statistic
@@ -181,7 +181,7 @@ def _intervals(made: Sets, draws: int, few: int) -> dict[str, Any]:
     """The intervals of every number: ours with all draws, and the loop with a few, from which its time follows."""
     scores = _score(made, masks.available_engines()[0])
     table = scores.with_format("arrow")[:]
-    numbers = [item for items in metric.gather(table, "default").values() for item in items.values() if item.n]
+    numbers = [item for items in BENCHMARK.statistics(table, "default").values() for item in items.values() if item.n]
     theirs = gather_rows(numbers, len(table), few, 0)
     ours = bd.summarize("instancebench", scores, draws=few, seed=0).metrics["miou"].ci95
     of_miou = np.quantile(theirs[0], [0.025, 0.975])

@@ -21,7 +21,7 @@ from bench import obvious, synthetic
 from bench.clock import alternate, ratio, seconds
 from bench.share import CALLS, kernels, unhashed, watched
 from bench_datasets import masks
-from bench_datasets.benchmark import PBENCH_LEVELS
+from bench_datasets.benchmarks.pbench.schema import LEVELS as PBENCH_LEVELS
 
 TRUTH = Features(
     {

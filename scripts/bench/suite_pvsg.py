@@ -26,9 +26,10 @@ if __name__ == "__main__":
 
 from bench import memory, obvious_pvsg, synthetic
 from bench.clock import seconds
-from bench_datasets.benchmarks.pvsg.metric import get_protocol, score_table
-from bench_datasets.benchmarks.pvsg.predictions import FEATURES
+from bench_datasets.benchmarks.pvsg.prediction_rows import FEATURES
+from bench_datasets.benchmarks.pvsg.protocol import get_protocol
 from bench_datasets.benchmarks.pvsg.relation_matching import Hits
+from bench_datasets.benchmarks.pvsg.score import score_table
 from bench_datasets.benchmarks.pvsg.truth import truth_features
 from bench_datasets.benchmarks.pvsg.vocabulary import CATEGORIES, PREDICATES
 from bench_datasets.masks import available_engines, using_engine

@@ -26,7 +26,7 @@ from datasets import (
 )
 
 import bench_datasets.data as builders
-from bench_datasets.benchmark import PBENCH_LEVELS
+from bench_datasets.benchmarks.pbench.schema import LEVELS as PBENCH_LEVELS
 from bench_datasets.faults import BenchError
 from bench_datasets.masks import MASK_TYPE
 

@@ -25,7 +25,7 @@ from datasets import (
 from datasets.load import PackagedDatasetModuleFactory, dataset_module_factory
 
 import bench_datasets.data as builders
-from bench_datasets.benchmark import PBENCH_LEVELS
+from bench_datasets.benchmarks.pbench.schema import LEVELS as PBENCH_LEVELS
 from bench_datasets.data import registry
 from bench_datasets.data.source import SourceNotFoundError, SourceUnreachableError
 from bench_datasets.faults import BenchError

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import bench_datasets as bd
-from bench_datasets.benchmark import PBENCH_LEVELS
+from bench_datasets.benchmarks.pbench.schema import LEVELS as PBENCH_LEVELS
 from bench_datasets.cli import console, demo
 from bench_datasets.results.result import Result
 from bench_datasets.samples import SAMPLE_MODELS, pbench_sample_dir, pbench_sample_predictions

@@ -13,8 +13,8 @@ from typer.testing import CliRunner
 
 import bench_datasets as bd
 from bench_datasets import samples
-from bench_datasets.benchmark import PBENCH_LEVELS as PARTS
 from bench_datasets.benchmarks.instancebench.vocabulary import OPERATIONS
+from bench_datasets.benchmarks.pbench.schema import LEVELS as PARTS
 from bench_datasets.cli import app
 from bench_datasets.data import open_truth
 from bench_datasets.samples import SAMPLE_MODELS, pbench_sample_predictions

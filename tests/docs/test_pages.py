@@ -16,10 +16,9 @@ from datasets import Dataset
 
 import bench_datasets as bd
 from bench_datasets import samples
-from bench_datasets.benchmark import BENCHMARKS
+from bench_datasets.benchmark import BENCHMARKS, Benchmark, get_benchmark
 from bench_datasets.data import open_truth
 from bench_datasets.faults import FAULTS
-from bench_datasets.predictions.read import module_of
 
 from ..blocks import ROOT, Block, blocks, by_hand, run
 from ..loading import load_file
@@ -75,7 +74,7 @@ def test_truth_columns_are_told(benchmark: str) -> None:
 def test_every_format_is_shown(benchmark: str) -> None:
     title = {"pbench": "PBench", "instancebench": "InstanceBench", "pvsg": "PVSG"}[benchmark]
     section = text_of("predictions.md").split(f"\n## {title}\n")[1].split("\n## ")[0]
-    assert set(module_of(benchmark).READERS) <= set(re.findall(r"\*\*`(\w+)`\*\*", section))
+    assert set(get_benchmark(benchmark).prediction_form().readers) <= set(re.findall(r"\*\*`(\w+)`\*\*", section))
 
 
 @pytest.mark.parametrize("block", [b for b in blocks(DOCS / "predictions.md") if b.language == "json"], ids=str)
@@ -155,11 +154,10 @@ def test_every_place_of_faults_is_told() -> None:
     assert {place.replace("-", " ") for place in told} == {kind.where for kind in FAULTS.values()}
 
 
-def test_words_of_the_metric_modules_are_explained() -> None:
-    told = set(re.findall(r"`([A-Z_]{4,}|[a-z_]+)(?:\(\w*(?:, \w+)*\))?`", text_of("add-a-benchmark.md")))
-    for name in NAMES:
-        public = set(BENCHMARKS[name].metric_module().__all__) - {"Protocol", "explain", "row_names", "features"}
-        assert public <= told, name
+def test_add_a_benchmark_page_names_every_member() -> None:
+    named = set(re.findall(r"`([a-z_]+)(?:\(\w*(?:, \w+)*\))?`", text_of("add-a-benchmark.md")))
+    members = {name for name in (*vars(Benchmark), *Benchmark.__annotations__) if not name.startswith("_")}
+    assert members <= named
 
 
 def test_lines_are_short() -> None:
@@ -221,7 +219,7 @@ def test_generated_pages(site: Path) -> None:
     assert all(f"<code>{code}</code>" in faults for code in FAULTS)
     api = (site / "api.html").read_text(encoding="utf-8")
     assert {name for name in bd.__all__ if not re.search(rf'id="bench_datasets\.[\w.]+\.{name}"', api)} == set()
-    columns: dict[str, Any] = BENCHMARKS["pvsg"].metric_module().SCORE_COLUMNS
+    columns: dict[str, Any] = BENCHMARKS["pvsg"].score_columns
     told = (site / "benchmarks" / "pvsg.html").read_text(encoding="utf-8")
     assert all(f"<code>{name}</code>" in told for name in columns)
     index = json.loads((site / "search" / "search_index.json").read_text(encoding="utf-8"))

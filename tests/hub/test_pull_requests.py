@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +11,7 @@ from huggingface_hub.errors import HfHubHTTPError
 
 import bench_datasets as bd
 from bench_datasets import samples
-from bench_datasets.benchmark import BENCHMARKS
-from bench_datasets.benchmarks.pbench import metric
+from bench_datasets.benchmarks.pbench import PBench
 from bench_datasets.data import open_truth
 from bench_datasets.faults import BenchError
 from bench_datasets.hub import eval_results as result_entries
@@ -92,7 +90,7 @@ def test_the_benchmarks_own_dataset(hub: Any, model: str, runs: Runs, monkeypatc
         edit(folder, protocol=protocol), run="whole"
     )
     with monkeypatch.context() as patch:
-        patch.setattr(metric, "comparable_to", lambda *_: "Falcon Perception table")
+        patch.setattr(PBench, "comparable_to", lambda *_: "Falcon Perception table")
         publish(folder, direct=True, run="whole")
     (entry,) = entries(hub)
     assert (entry.dataset_id, entry.task_id, entry.dataset_revision) == ("tiiuae/PBench", "average", sha)
@@ -138,7 +136,7 @@ def test_a_note_of_a_number_that_nobody_said_what_it_counts(runs: Runs, monkeypa
 
     folder, place = runs(), result_entries.Place(SAMPLE, "released/average", None, True)
     assert "average, n = 33 of 35 rows;" in notes()
-    monkeypatch.setattr(result_entries, "get_benchmark", lambda name: replace(BENCHMARKS[name], counted=""))
+    monkeypatch.setattr(PBench, "counted", "")
     assert "average, n = 33; 35 rows scored;" in notes()
 
 

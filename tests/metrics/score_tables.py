@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from bench_datasets.benchmark import PBENCH_LEVELS
-from bench_datasets.benchmarks.pbench.metric import features
+from bench_datasets.benchmarks.pbench import BENCHMARK
+from bench_datasets.benchmarks.pbench.schema import LEVELS as PBENCH_LEVELS
 
 
 def table_of(
@@ -39,7 +39,7 @@ def table_of(
         "union_intersection": iou.tolist(), "union_predicted": iou.tolist(), "union_true": [100] * n,
         "duplicates": [0] * n,
     }  # fmt: skip
-    schema = features().arrow_schema.remove_metadata()
+    schema = BENCHMARK.score_features().arrow_schema.remove_metadata()
     return pa.Table.from_pydict(
         {name: columns.get(name, [None] * n) for name in schema.names}, schema=schema
     )  # fmt: skip

@@ -451,7 +451,7 @@ def test_compare_runs_of_other_benchmarks_are_refused() -> None:
 
 
 def test_compare_too_many_copies_of_runs_asks_for_one_run(sets: dict[str, Dataset]) -> None:
-    from bench_datasets.benchmarks.instancebench.metric import shared_rows
+    from bench_datasets.benchmarks.instancebench.shared_runs import shared_rows
 
     one = sets["hasty"].with_format("arrow")[:]
 

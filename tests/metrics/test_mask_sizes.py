@@ -9,7 +9,7 @@ import pytest
 from datasets import ClassLabel, Dataset, Features, List, Value
 
 import bench_datasets as bd
-from bench_datasets.benchmark import PBENCH_LEVELS
+from bench_datasets.benchmarks.pbench.schema import LEVELS as PBENCH_LEVELS
 from bench_datasets.faults import FaultError
 from bench_datasets.masks import MASK_FEATURE, encode_dense
 

@@ -11,7 +11,7 @@ import pytest
 from datasets import ClassLabel, Dataset, Features, Value, concatenate_datasets, load_dataset
 
 import bench_datasets  # noqa: F401  (registers the builder)
-from bench_datasets.benchmark import PBENCH_LEVELS
+from bench_datasets.benchmarks.pbench.schema import LEVELS as PBENCH_LEVELS
 from bench_datasets.faults import BenchError, Fault
 from bench_datasets.predictions import CheckReport, FaultGroup, check, read_predictions
 from bench_datasets.predictions.mask_rows import FEATURES

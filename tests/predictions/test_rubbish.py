@@ -11,9 +11,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from bench_datasets.benchmark import get_benchmark
 from bench_datasets.faults import BenchError
 from bench_datasets.predictions import check, read_predictions
-from bench_datasets.predictions.read import module_of
 
 STARTS = [b"", b"PAR1", b"ARROW1\0\0", b"PK\x03\x04", b"{", b'[{"a": ', b"\x1f\x8b", b"\xff\xff\xff\xff", b"1 1 0 2 2 "]
 BENCHMARKS = ("instancebench", "pvsg")
@@ -23,7 +23,7 @@ BENCHMARKS = ("instancebench", "pvsg")
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(start=st.sampled_from(STARTS), rest=st.binary(max_size=64), data=st.data())
 def test_bytes(tmp_path: Path, benchmark: str, start: bytes, rest: bytes, data: st.DataObject) -> None:
-    format = data.draw(st.sampled_from([None, *module_of(benchmark).READERS]))
+    format = data.draw(st.sampled_from([None, *get_benchmark(benchmark).prediction_form().readers]))
     names = ["out", "v/masks.txt", "v/tubes.json", "v/panoptic.json", "v/relations.json", "v/0.png", "v/a.npz"]
     name = data.draw(st.sampled_from(names))
     path = tmp_path / name

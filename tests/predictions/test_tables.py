@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from datasets import ClassLabel, Dataset, DatasetDict, Features, IterableDataset, List, Value
 
-from bench_datasets.benchmark import PBENCH_LEVELS
+from bench_datasets.benchmarks.pbench.schema import LEVELS as PBENCH_LEVELS
 from bench_datasets.faults import BenchError, FaultError
 from bench_datasets.predictions import read_predictions
 from bench_datasets.predictions.mask_rows import FEATURES

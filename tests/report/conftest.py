@@ -16,7 +16,7 @@ from PIL import Image
 
 import bench_datasets as bd
 from bench_datasets import samples
-from bench_datasets.benchmark import PBENCH_LEVELS
+from bench_datasets.benchmarks.pbench.schema import LEVELS as PBENCH_LEVELS
 from bench_datasets.data import open_truth
 from bench_datasets.masks import encode_dense
 from bench_datasets.report import write_report

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 import bench_datasets as bd
-from bench_datasets.benchmarks.pbench.metric import get_protocol
+from bench_datasets.benchmarks.pbench import BENCHMARK
+from bench_datasets.benchmarks.pbench.protocol import get_protocol
 from bench_datasets.benchmarks.pbench.statistics import read_scores
 from bench_datasets.results.error_kinds import find_errors
 from bench_datasets.results.summarize import read_table
@@ -72,7 +73,7 @@ def test_the_slider_of_unions(browser: Browser, make_runs: Callable[..., Runs], 
     runs = make_runs("pbench", "hasty", "crowd_shy", protocol="card")
     opened(browser, runs.report(tmp_path / "r.html"))
     for number, scores in enumerate(runs.scores.values()):
-        found = read_scores(read_table(scores, __import__("bench_datasets.benchmarks.pbench.metric", fromlist=["x"])),
+        found = read_scores(read_table(scores, BENCHMARK),
                             get_protocol("card"))  # fmt: skip
         rows = [i for i, level in enumerate(found.levels.tolist()) if level != "dense"]
         iou = []

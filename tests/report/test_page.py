@@ -15,7 +15,7 @@ from datasets import Dataset
 from pycocotools import mask as coco
 
 import bench_datasets as bd
-from bench_datasets.benchmark import PBENCH_LEVELS
+from bench_datasets.benchmarks.pbench.schema import LEVELS as PBENCH_LEVELS
 from bench_datasets.data import open_truth
 from bench_datasets.report import profile, write_report
 from bench_datasets.report.embed import ALPHABET, LIMIT, coded, hundredths, script_json

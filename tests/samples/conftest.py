@@ -10,7 +10,7 @@ import datasets.config
 import pyarrow.parquet as pq
 import pytest
 
-from bench_datasets.benchmark import PBENCH_LEVELS
+from bench_datasets.benchmarks.pbench.schema import LEVELS as PBENCH_LEVELS
 from bench_datasets.samples import pbench_sample_dir
 
 

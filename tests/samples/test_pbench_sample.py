@@ -17,7 +17,7 @@ import pytest
 from PIL import Image
 from pycocotools import mask as coco
 
-from bench_datasets.benchmark import PBENCH_LEVELS
+from bench_datasets.benchmarks.pbench.schema import LEVELS as PBENCH_LEVELS
 from bench_datasets.samples import cache, pbench_sample_dir
 from bench_datasets.samples.pbench import paint, sample_files, sample_rows, write_sample
 

@@ -16,7 +16,7 @@ from pycocotools import mask as coco
 from rich.console import Console
 
 import bench_datasets as bd
-from bench_datasets.benchmark import PBENCH_LEVELS
+from bench_datasets.benchmarks.pbench.schema import LEVELS as PBENCH_LEVELS
 from bench_datasets.masks import available_engines
 
 SWEEPS = {

@@ -12,7 +12,8 @@ from PIL import Image
 from pycocotools import mask as coco
 
 import bench_datasets as bd
-from bench_datasets.benchmarks.pvsg.metric import score_table, summarize_table
+from bench_datasets.benchmarks.pvsg import BENCHMARK
+from bench_datasets.benchmarks.pvsg.score import score_table
 from bench_datasets.scoring.options import ScoreOptions
 
 
@@ -61,7 +62,7 @@ def test_synthetic_videos() -> None:
     table = score_table(batch, ScoreOptions("official"))
     row = table.to_pylist()[0]
     assert (row["frames"], row["triplets"], len(row["tube_area"]), len(row["object_area"])) == (12, 40, 5, 5)
-    found, _ = summarize_table(table, "official", thresholds=None, by=(), draws=0, seed=0)
+    found, _ = BENCHMARK.summarize_table(table, "official", thresholds=None, by=(), draws=0, seed=0)
     assert found["tube_recall@0.5"].value == 1
     assert found["vpq/1"].value > 0.8
     first, second = suite_pvsg._datasets(6, 12, 0)

@@ -10,7 +10,7 @@ from bench import suite_instancebench as suite
 from rich.console import Console
 
 import bench_datasets as bd
-from bench_datasets.benchmarks.instancebench import metric
+from bench_datasets.benchmarks.instancebench import BENCHMARK
 from bench_datasets.masks import available_engines
 
 
@@ -35,7 +35,7 @@ def test_the_loop_scores_as_the_package_does(made: suite.Sets, engine: str) -> N
 
 def test_the_loop_over_draws_gives_the_same_intervals(made: suite.Sets) -> None:
     table = suite._score(made, available_engines()[0]).with_format("arrow")[:]
-    numbers = metric.gather(table, "default")["", ""]
+    numbers = BENCHMARK.statistics(table, "default")["", ""]
     names = [name for name, item in numbers.items() if item.n]
     drawn = suite.gather_rows([numbers[name] for name in names], len(table), 60, 7)
     metrics = bd.summarize("instancebench", table, draws=60, seed=7).metrics

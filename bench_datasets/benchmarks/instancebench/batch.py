@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from datasets import Features, List, Value
 from numpy.typing import NDArray
 
 from bench_datasets.benchmarks.instancebench.vocabulary import (
@@ -21,23 +20,9 @@ from bench_datasets.benchmarks.instancebench.vocabulary import (
     track_of,
 )
 from bench_datasets.faults import BenchError, shorten, stops
-from bench_datasets.masks import MASK_FEATURE, MASK_TYPE, MaskColumn, joined, list_offsets, list_values, parse_masks
+from bench_datasets.masks import MASK_TYPE, MaskColumn, joined, list_offsets, list_values, parse_masks
 from bench_datasets.masks.ragged import MaskLists, read_mask_lists
 from bench_datasets.predictions.coerce import read_word
-
-LABEL_COLUMNS = (
-    "key", "image_id", "source", "category", "height", "width", "target", "candidates", "expressions", "faults",
-)  # fmt: skip
-ANSWER_COLUMNS = ("mask", "box", "candidate_id", "run", "condition", "pred_faults")
-ANSWER_FEATURES = Features(
-    {
-        "pred_masks": List(MASK_FEATURE),
-        "pred_boxes": List(List(Value("float64"))),
-        "pred_candidate_ids": List(Value("string")),
-    }
-)
-"""What a row may bear beside the truth, aligned with its expressions; null for no answer."""
-
 
 _NO_CANDIDATE = "\0"
 """A name that no candidate bears."""

@@ -12,7 +12,7 @@ from datasets import Dataset
 from numpy.typing import NDArray
 
 from bench_datasets.benchmarks.instancebench.prediction_pairing import pair_expressions
-from bench_datasets.benchmarks.instancebench.prediction_rows import CONDITIONS
+from bench_datasets.benchmarks.instancebench.schema import CONDITIONS
 from bench_datasets.faults import BenchError, FaultError, stops
 from bench_datasets.masks import MaskColumn, joined, list_offsets, list_values
 from bench_datasets.predictions.arrow_types import (

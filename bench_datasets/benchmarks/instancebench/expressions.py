@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from bench_datasets.benchmarks.instancebench.assignment import Identity, identify, similarity
 from bench_datasets.benchmarks.instancebench.measure import NOT_ASKED
-from bench_datasets.benchmarks.instancebench.protocol import Protocol
-from bench_datasets.benchmarks.instancebench.score_columns import BOUNDARY_COLUMNS
+from bench_datasets.benchmarks.instancebench.protocol import InstanceBenchProtocol
+from bench_datasets.benchmarks.instancebench.schema import BOUNDARY_COLUMNS
 from bench_datasets.masks import list_offsets, list_values, quotient
 from bench_datasets.results.statistics import Floats
 
@@ -101,7 +101,7 @@ class Expressions:
         return result
 
 
-def read_expressions(table: pa.Table, rows: Ints, protocol: Protocol) -> Expressions:
+def read_expressions(table: pa.Table, rows: Ints, protocol: InstanceBenchProtocol) -> Expressions:
     """The expressions of the score rows at `rows` of a table."""
     part = table.take(pa.array(rows))
     lists = part["areas"].combine_chunks()

@@ -7,7 +7,8 @@ from typing import Any
 
 from datasets import Dataset
 
-from bench_datasets.benchmarks.instancebench.predictions import ORIGINAL, pair_expressions
+from bench_datasets.benchmarks.instancebench.prediction_pairing import pair_expressions
+from bench_datasets.benchmarks.instancebench.schema import ORIGINAL
 from bench_datasets.faults import BenchError, FaultError
 
 

@@ -11,8 +11,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from bench_datasets._util.arrow import list_column
+from bench_datasets.benchmarks.instancebench import BENCHMARK
 from bench_datasets.benchmarks.instancebench.batch import Rows
-from bench_datasets.benchmarks.instancebench.score_columns import BOUNDARY_COLUMNS, features
+from bench_datasets.benchmarks.instancebench.schema import BOUNDARY_COLUMNS
 from bench_datasets.masks import MaskColumn, boundary_pairs, group_intersections, pair_intersections
 
 UNKNOWN, NOT_ASKED = -1, -2
@@ -21,7 +22,7 @@ UNKNOWN, NOT_ASKED = -1, -2
 CORE = ("minimal", "variant")
 """The roles that headline numbers are about."""
 
-SCHEMA: pa.Schema = features(boundary=True).arrow_schema.remove_metadata()
+SCHEMA: pa.Schema = BENCHMARK.score_features(boundary=True).arrow_schema.remove_metadata()
 """Of the score table with every column there is."""
 
 Ints = NDArray[np.int64]

@@ -10,7 +10,8 @@ import pyarrow as pa
 from datasets import Dataset
 from numpy.typing import NDArray
 
-from bench_datasets.benchmarks.instancebench.predictions import ORIGINAL, ExpressionPairing, pair_expressions
+from bench_datasets.benchmarks.instancebench.prediction_pairing import ExpressionPairing, pair_expressions
+from bench_datasets.benchmarks.instancebench.schema import ORIGINAL
 from bench_datasets.faults import BenchError, stops
 from bench_datasets.masks import MASK_TYPE, MaskColumn, joined, list_offsets, list_values
 from bench_datasets.masks.ragged import MaskLists
@@ -137,7 +138,7 @@ def attach(
     return table.append_column("pred_faults", pa.array(rows, FAULTS_TYPE))
 
 
-def read_answers(table: pa.Table) -> tuple[MaskLists, pa.Table]:
+def split_predictions(table: pa.Table) -> tuple[MaskLists, pa.Table]:
     """The masks of prediction rows (one a row, or none), and their other fields."""
     count = len(table)
     if "mask" in table.column_names:

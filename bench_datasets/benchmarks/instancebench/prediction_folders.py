@@ -8,8 +8,9 @@ from pathlib import PurePosixPath
 
 import pyarrow as pa
 
-from bench_datasets.benchmark import PBENCH_LEVELS
-from bench_datasets.benchmarks.instancebench.prediction_rows import CONDITIONS, Row, batches, condition_of
+from bench_datasets.benchmarks.instancebench.prediction_rows import Row, batches, condition_of
+from bench_datasets.benchmarks.instancebench.schema import CONDITIONS
+from bench_datasets.benchmarks.pbench.schema import LEVELS as PBENCH_LEVELS
 from bench_datasets.faults import BenchError, FaultError
 from bench_datasets.predictions.files import Location
 from bench_datasets.predictions.foreign_fields import wrong_benchmark

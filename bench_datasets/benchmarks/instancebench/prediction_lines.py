@@ -7,7 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from bench_datasets.benchmarks.instancebench.prediction_rows import ORIGINAL, RUN, Row, batches, condition_of
+from bench_datasets.benchmarks.instancebench.prediction_rows import RUN, Row, batches, condition_of
+from bench_datasets.benchmarks.instancebench.schema import ORIGINAL
 from bench_datasets.faults import BenchError
 from bench_datasets.predictions.coerce import (
     ABSENT,

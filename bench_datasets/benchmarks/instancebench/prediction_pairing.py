@@ -11,7 +11,8 @@ import pyarrow.compute as pc
 from datasets import Dataset
 from numpy.typing import NDArray
 
-from bench_datasets.benchmarks.instancebench.prediction_rows import ORIGINAL, RUN
+from bench_datasets.benchmarks.instancebench.prediction_rows import RUN
+from bench_datasets.benchmarks.instancebench.schema import ORIGINAL
 from bench_datasets.faults import BenchError, Fault
 from bench_datasets.masks import joined
 from bench_datasets.predictions.pairing import unlike

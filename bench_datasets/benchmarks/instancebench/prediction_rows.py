@@ -9,15 +9,10 @@ from typing import Any
 import pyarrow as pa
 from datasets import Features, List, Value
 
+from bench_datasets.benchmarks.instancebench.schema import CONDITIONS, ORIGINAL
 from bench_datasets.masks import MASK_FEATURE, MASK_TYPE, parse_masks
 from bench_datasets.predictions.coerce import Found
 from bench_datasets.predictions.mask_rows import BATCH, faults_array, weight
-
-ORIGINAL = "original"
-"""The condition of the benchmark's own expressions, without an intervention."""
-
-CONDITIONS = (ORIGINAL, "category_only", "text_swap", "logic_explicit", "deliberation", "same_class_context")
-"""The conditions that the benchmark knows: the expression as it is, two interventions, three aids."""
 
 
 def condition_of(name: str) -> str:
@@ -30,6 +25,15 @@ def condition_of(name: str) -> str:
     word = name.strip().casefold().replace(" ", "_").replace("-", "_")
     return word if word in CONDITIONS else name
 
+
+PREDICTION_FEATURES = Features(
+    {
+        "pred_masks": List(MASK_FEATURE),
+        "pred_boxes": List(List(Value("float64"))),
+        "pred_candidate_ids": List(Value("string")),
+    }
+)
+"""Columns that a model may add to a row, aligned with its expressions; null for no prediction."""
 
 RUN = "0"
 """The run of a prediction that names none."""

@@ -11,7 +11,7 @@ import pyarrow as pa
 from bench_datasets.benchmarks.instancebench.assignment import UNRESOLVED
 from bench_datasets.benchmarks.instancebench.batch import Rows, read_rows
 from bench_datasets.benchmarks.instancebench.expressions import Expressions, read_expressions
-from bench_datasets.benchmarks.instancebench.predictions import ORIGINAL
+from bench_datasets.benchmarks.instancebench.schema import ORIGINAL
 from bench_datasets.benchmarks.instancebench.vocabulary import OPERATIONS, TRACKS
 from bench_datasets.masks import MaskColumn
 from bench_datasets.report.embed import coded
@@ -19,6 +19,7 @@ from bench_datasets.report.inputs import Material
 from bench_datasets.report.layers import Frame, base, dense, difference_layer, masks_layer
 from bench_datasets.report.page_data import Content, Ladder, Panel, lanes, telling
 from bench_datasets.report.runs import Run
+from bench_datasets.report.section import Section
 from bench_datasets.results.error_kinds import Errors, find_errors
 from bench_datasets.results.paper_results import published
 from bench_datasets.results.result import Result
@@ -192,3 +193,6 @@ def _facts(run: Run, repeat: str, keys: set[str]) -> dict[str, str]:
             words = f"IoU {e.q[x]:.3f}, matched {f'the target ({similarity})' if e.right[x] else other}"
         found[str(e.ids[x])] = f"{e.operation[x].replace('_', ' ')}; {words}"
     return found
+
+
+SECTION = Section(build=build, ladders=ladders, panels=panels, truth_key=truth_key)

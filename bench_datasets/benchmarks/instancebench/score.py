@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from bench_datasets.benchmarks.instancebench import BENCHMARK
 from bench_datasets.benchmarks.instancebench.batch import Rows, read_rows
 from bench_datasets.benchmarks.instancebench.measure import Kept, measure, measure_boundaries
 from bench_datasets.benchmarks.instancebench.protocol import get_protocol
-from bench_datasets.benchmarks.instancebench.score_columns import features
 from bench_datasets.benchmarks.instancebench.validation import faulty_answers, find_faults, noted_predictions
 from bench_datasets.faults import stops
 from bench_datasets.masks import Decoded, Status
@@ -22,7 +22,7 @@ from bench_datasets.scoring.hashes import sound_hashes
 from bench_datasets.scoring.options import ScoreOptions
 
 
-def score_table(batch: pa.Table | Mapping[str, Any], options: ScoreOptions, read: Decoded | None = None) -> pa.Table:
+def score_table(batch: pa.Table | Mapping[str, Any], options: ScoreOptions, decoded: Decoded | None = None) -> pa.Table:
     """Score a batch; see `metrics.pbench.score.score_table`.
 
     Raises:
@@ -31,9 +31,9 @@ def score_table(batch: pa.Table | Mapping[str, Any], options: ScoreOptions, read
     """
     protocol = get_protocol(options.protocol)
     rows = read_rows(batch)
-    if read is not None:
+    if decoded is not None:
         predicted = rows.predicted.masks
-        predicted.remember(read if predicted.present.all() else read.spread(predicted.present))
+        predicted.remember(decoded if predicted.present.all() else decoded.spread(predicted.present))
     kept = _kept(rows)
     faulty = find_faults(rows, kept, options)
     odd = noted_predictions(rows)
@@ -69,7 +69,7 @@ def row_faults(batch: pa.Table | Mapping[str, Any], options: ScoreOptions) -> Fa
 
 @cache
 def _schema(boundary: bool) -> pa.Schema:
-    return features(boundary).arrow_schema.remove_metadata()
+    return BENCHMARK.score_features(boundary=boundary).arrow_schema.remove_metadata()
 
 
 def _codes(rows: Rows, faulty: Faulty, odd: Mapping[int, Sequence[str]], i: int) -> list[str]:

@@ -9,8 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from bench_datasets.benchmarks.instancebench.predictions import ORIGINAL
-from bench_datasets.benchmarks.instancebench.score_columns import BOUNDARY_COLUMNS
+from bench_datasets.benchmarks.instancebench.schema import BOUNDARY_COLUMNS, ORIGINAL
 from bench_datasets.faults import BenchError
 from bench_datasets.masks import list_offsets, list_values
 

@@ -10,19 +10,17 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
+from bench_datasets.benchmarks.instancebench import BENCHMARK
 from bench_datasets.benchmarks.instancebench import metrics as numbers
 from bench_datasets.benchmarks.instancebench.expressions import Expressions, Flags, read_expressions
 from bench_datasets.benchmarks.instancebench.interventions import effects, interventions
 from bench_datasets.benchmarks.instancebench.metrics import Numbers
-from bench_datasets.benchmarks.instancebench.predictions import ORIGINAL
-from bench_datasets.benchmarks.instancebench.protocol import Protocol, get_protocol
+from bench_datasets.benchmarks.instancebench.protocol import InstanceBenchProtocol, get_protocol
+from bench_datasets.benchmarks.instancebench.schema import ORIGINAL
 from bench_datasets.faults import BenchError
 from bench_datasets.results.estimates import ALL, Gathered, assemble
 from bench_datasets.results.result import Metric, Slice
 from bench_datasets.results.statistics import Floats, Statistic, value_of
-
-LOWER_IS_BETTER = frozenset({"identity_error", "same_class_switch", "unresolved", "exclusion_drop"})
-"""Names of which less is better, wherever they stand in a key; of all others more is."""
 
 SLICES = ("source", "operation", "source/operation")
 """Parts that are always shown (tables 9, 13, 16, 17)."""
@@ -46,7 +44,7 @@ def summarize_table(
     """
     runs = _runs(table, get_protocol(protocol))
     found = _gather(runs, table, _taus(protocol, thresholds), by)
-    metrics, slices = assemble(found, table["cluster"].to_pylist(), draws, seed, lower=LOWER_IS_BETTER)
+    metrics, slices = assemble(found, table["cluster"].to_pylist(), draws, seed, lower=BENCHMARK.lower_is_better)
     if len(runs) > 1:
         metrics = _with_deviation(metrics, runs, _taus(protocol, thresholds))
     counts = numbers.transitions(runs[0][ORIGINAL]) if runs else {}
@@ -54,10 +52,10 @@ def summarize_table(
     return metrics | {key: Metric(float(value), total) for key, value in counts.items()}, slices
 
 
-def gather(
+def slice_statistics(
     table: pa.Table, protocol: str, *, thresholds: Sequence[float] | None = None, by: Sequence[str] = ()
 ) -> Gathered:
-    """Every number of scored rows before it is estimated; see `summarize_table`."""
+    """Every number of scored rows, by slice; see `summarize_table`."""
     return _gather(_runs(table, get_protocol(protocol)), table, _taus(protocol, thresholds), by)
 
 
@@ -76,7 +74,7 @@ def _gather(
     return found | _slices([conditions[ORIGINAL] for conditions in runs], table, taus, by)
 
 
-def _runs(table: pa.Table, protocol: Protocol) -> list[dict[str, Expressions]]:
+def _runs(table: pa.Table, protocol: InstanceBenchProtocol) -> list[dict[str, Expressions]]:
     """The expressions of each run, by condition."""
     run = np.array(table["run"].to_pylist(), dtype=np.str_)
     condition = np.array(table["condition"].to_pylist(), dtype=np.str_)

@@ -1,1 +1,150 @@
-"""PBench: referring segmentation by level, with dense scenes."""
+"""PBench: referring segmentation by level of difficulty, with dense scenes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from bench_datasets.benchmark import Benchmark, Source
+from bench_datasets.benchmarks.pbench.legend import METRICS
+from bench_datasets.benchmarks.pbench.protocol import PROTOCOLS
+from bench_datasets.benchmarks.pbench.schema import (
+    BOUNDARY_COLUMNS,
+    LEVELS,
+    PREDICTION_COLUMNS,
+    SCORE_COLUMNS,
+    TRUTH_COLUMNS,
+)
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from datasets import Features
+
+    from bench_datasets.display.explain import Explanation
+    from bench_datasets.masks import Decoded
+    from bench_datasets.predictions.form import PredictionForm
+    from bench_datasets.report.section import Section
+    from bench_datasets.results.error_kinds import Errors
+    from bench_datasets.results.estimates import Gathered
+    from bench_datasets.scoring.faulty_rows import Faulty
+    from bench_datasets.scoring.options import ScoreOptions
+
+
+class PBench(Benchmark):
+    """PBench: an expression about an image per row, with the masks of everything it names."""
+
+    name = "pbench"
+    title = "PBench"
+    builder = "bench_datasets.benchmarks.pbench.build"
+    source = Source(
+        repo="tiiuae/PBench",
+        revision="main",
+        env="BENCH_DATASETS_PBENCH",
+        rows=dict(zip(LEVELS, (1930, 1108, 969, 1089, 861, 381), strict=True)),
+    )
+    protocols = PROTOCOLS
+    headline = {"released": "average", "paper": "average", "card": "accuracy"}
+    headline_parts = {"released": "macro_f1/", "paper": "macro_f1/", "card": "accuracy/"}
+    task_ids = {"released": "average"}
+    truth_columns = TRUTH_COLUMNS
+    prediction_columns = PREDICTION_COLUMNS
+    score_columns = SCORE_COLUMNS
+    boundary_columns = BOUNDARY_COLUMNS
+    options = frozenset({"count-as-wrong"})
+    lower_is_better = frozenset(
+        {"mask_redundancy_rate", "duplicates", "count_error", "collapse", "il_fp", "il_fn", "duplicate_rate", "drift"}
+    )
+    counts = frozenset({"il_tp", "il_tn", "il_fp", "il_fn"})
+    unpaired_slices = frozenset({"position"})
+    legend = METRICS
+    parts = LEVELS
+    counted = "rows"
+    citation = (
+        "@misc{falconperception, title={Falcon Perception}, year={2026}, eprint={2603.27365}, archivePrefix={arXiv}}"
+    )
+    about = (
+        "Referring expressions and the masks of everything they name, in five levels of difficulty and a dense part"
+        " with very many instances. A row is one expression about one image."
+    )
+    task_categories = ("image-segmentation", "mask-generation")
+    tags = ("referring-segmentation", "instance-segmentation", "open-vocabulary")
+
+    def prediction_form(self) -> PredictionForm:
+        """Lists of masks per row, in the shared formats and in Falcon Perception's own."""
+        from bench_datasets.benchmarks.pbench.predictions import FORM
+
+        return FORM
+
+    def row_names(
+        self, table: pa.Table | None, part: str | None, columns: Sequence[str]
+    ) -> tuple[list[str], list[int], list[str]]:
+        """Keys, ids and levels; a key that is absent is made of level and id."""
+        from bench_datasets.benchmarks.pbench.batch import row_names
+
+        return row_names(table, part, columns)
+
+    def score_table(
+        self, batch: pa.Table | Mapping[str, Any], options: ScoreOptions, decoded: Decoded | None = None
+    ) -> pa.Table:
+        """One score row per row of the batch."""
+        from bench_datasets.benchmarks.pbench.score import score_table
+
+        return score_table(batch, options, decoded)
+
+    def row_faults(self, batch: pa.Table | Mapping[str, Any], options: ScoreOptions) -> Faulty:
+        """The rows of a batch that can't be scored."""
+        from bench_datasets.benchmarks.pbench.score import row_faults
+
+        return row_faults(batch, options)
+
+    def statistics(
+        self,
+        table: pa.Table,
+        protocol: str,
+        *,
+        k: Sequence[int] | None = None,
+        thresholds: Sequence[float] | None = None,
+        by: Sequence[str] = (),
+    ) -> Gathered:
+        """Every number, per level, number of masks, position and further columns."""
+        from bench_datasets.benchmarks.pbench.statistics import slice_statistics
+
+        del k
+        return slice_statistics(table, protocol, thresholds=thresholds, by=by)
+
+    def comparable_to(
+        self, protocol: str, scored: pa.Table, dataset: Mapping[str, Any], settings: Mapping[str, Any]
+    ) -> str | None:
+        """The published table, for a run that scored every level whole and at the protocol's thresholds."""
+        del dataset
+        levels = Counter(scored["level"].to_pylist())
+        whole = all(levels[level] == rows for level, rows in self.source.rows.items())
+        return self.protocol(protocol).comparable_to if whole and settings.get("thresholds") is None else None
+
+    def likely_causes(self, table: pa.Table, features: Features) -> list[str]:
+        """Likely causes of a score near zero."""
+        from bench_datasets.benchmarks.pbench.hints import likely_causes
+
+        return likely_causes(table, features)
+
+    def explain(self, row: Mapping[str, Any], prediction: Any, protocol: str | None = None) -> Explanation:
+        """The matching of predicted masks with ground truth masks."""
+        from bench_datasets.benchmarks.pbench.explain import explain
+
+        return explain(row, prediction, protocol)
+
+    def error_kinds(self, table: pa.Table, protocol: Any, rows: Iterable[pa.Table] | None, **options: Any) -> Errors:
+        """Missed, extra, duplicate, merged and split masks, and others."""
+        from bench_datasets.benchmarks.pbench.errors import find
+
+        return find(table, protocol, rows, **options)
+
+    def report_section(self) -> Section:
+        """The benchmark's part of a report page."""
+        from bench_datasets.benchmarks.pbench.report import SECTION
+
+        return SECTION
+
+
+BENCHMARK = PBench()

@@ -11,16 +11,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from bench_datasets.benchmark import PBENCH_LEVELS
+from bench_datasets.benchmarks.pbench.schema import LEVELS
 from bench_datasets.faults import BenchError
 from bench_datasets.masks import joined, list_offsets, list_values
 from bench_datasets.masks.ragged import MaskLists, read_mask_lists
 from bench_datasets.predictions import lists_of
 from bench_datasets.predictions.coerce import Found, read_pairs, read_scores
 from bench_datasets.predictions.mask_rows import FAULTS_TYPE
-
-LABEL_COLUMNS = ("key", "id", "level", "expression", "masks", "count", "faults", "image_sha256")
-ANSWER_COLUMNS = ("pred_masks", "pred_scores", "pred_centers", "pred_sizes", "pred_faults")
 
 CENTERS_TYPE = pa.list_(pa.list_(pa.float64(), 2))
 """Arrow type of the centres: a list of pairs x, y a row."""
@@ -226,15 +223,15 @@ def _keys(keys: pa.Array, levels: pa.Array, ids: pa.Array) -> pa.Array:
 def _level(value: object, given: str | None) -> str:
     if value is None:
         value = given
-    if isinstance(value, (int, np.integer)) and not isinstance(value, bool) and 0 <= value < len(PBENCH_LEVELS):
-        return PBENCH_LEVELS[int(value)]
-    if value in PBENCH_LEVELS:
+    if isinstance(value, (int, np.integer)) and not isinstance(value, bool) and 0 <= value < len(LEVELS):
+        return LEVELS[int(value)]
+    if value in LEVELS:
         return str(value)
     if value is None:
         raise BenchError(
             'pbench rows: no column `level`, and none was given; say level="level_0" (the source names its splits so)'
         )
-    raise BenchError(f"level: expected one of {', '.join(PBENCH_LEVELS)}, got {value!r}")
+    raise BenchError(f"level: expected one of {', '.join(LEVELS)}, got {value!r}")
 
 
 def _with_number_faults(reading: pa.Array, columns: Mapping[str, Any], predicted: MaskLists) -> pa.Array:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from bench_datasets.benchmarks.pbench.score_columns import BOUNDARY_COLUMNS
+from bench_datasets.benchmarks.pbench.schema import BOUNDARY_COLUMNS
 from bench_datasets.masks import MaskColumn, boundary_pairs, union_masks
 
 

@@ -16,7 +16,8 @@ import datasets
 import pyarrow as pa
 from datasets.builder import Key
 
-from bench_datasets.benchmark import PBENCH_LEVELS, get_benchmark
+from bench_datasets.benchmark import get_benchmark
+from bench_datasets.benchmarks.pbench.schema import LEVELS
 from bench_datasets.benchmarks.pbench.truth import LABELS, check_schema, row_ids, truth_features, truth_table
 from bench_datasets.data.builder import SAMPLE, SourceBuilder, settle_images
 from bench_datasets.data.fault_log import Noted
@@ -62,11 +63,9 @@ class PBench(SourceBuilder):
     """Builder of PBench's truth rows; see `pbench_rows.truth_features` for the columns."""
 
     BENCHMARK = "pbench"
-    PARTS = PBENCH_LEVELS
+    PARTS = LEVELS
     BUILDER_CONFIG_CLASS = PBenchConfig
-    BUILDER_CONFIGS: ClassVar[list[PBenchConfig]] = [
-        PBenchConfig(name=name) for name in ("default", *PBENCH_LEVELS, SAMPLE)
-    ]
+    BUILDER_CONFIGS: ClassVar[list[PBenchConfig]] = [PBenchConfig(name=name) for name in ("default", *LEVELS, SAMPLE)]
     DEFAULT_CONFIG_NAME = "default"
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -80,7 +79,7 @@ class PBench(SourceBuilder):
         return str(pbench_sample_dir())
 
     def _check_config(self, config_name: str, listing: Listing) -> None:
-        if config_name in PBENCH_LEVELS and config_name not in listing.parts:
+        if config_name in LEVELS and config_name not in listing.parts:
             raise SourceNotFoundError(
                 f"{listing.source}: config {config_name!r} has no files there; found {', '.join(listing.parts)}"
             )
@@ -97,7 +96,7 @@ class PBench(SourceBuilder):
 
     def _split_generators(self, dl_manager: Any) -> list[datasets.SplitGenerator]:
         parts = self.listing.parts
-        levels = [self.config.name] if self.config.name in PBENCH_LEVELS else list(parts)
+        levels = [self.config.name] if self.config.name in LEVELS else list(parts)
         reads = self._survey(levels, streaming=bool(dl_manager.is_streaming))
         shards: list[Shard] = []
         for level in levels:

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from bench_datasets._util.temporary import whole_file
 from bench_datasets._util.untrusted import read_regular, refuse_outside
-from bench_datasets.benchmark import PBENCH_LEVELS
+from bench_datasets.benchmarks.pbench.schema import LEVELS
 from bench_datasets.data.coco_annotations import CocoFile, Id, looks_exchanged, read_json
 from bench_datasets.data.refer_annotations import read_refs
 from bench_datasets.faults import BenchError, shorten
@@ -83,7 +83,7 @@ def coco_to_pbench(
     captions: str | os.PathLike[str] | None = None,
     split: str | None = None,
     images: str | os.PathLike[str] | None = None,
-    level: str = PBENCH_LEVELS[0],
+    level: str = LEVELS[0],
 ) -> CocoConverted:
     """Write ground truth in PBench's layout from a COCO annotation file.
 
@@ -122,8 +122,8 @@ def coco_to_pbench(
         >>> done.rows, done.masks
         (1, 1)
     """
-    if level not in PBENCH_LEVELS:
-        raise BenchError(f"level: expected one of {', '.join(PBENCH_LEVELS)}, got {level!r}")
+    if level not in LEVELS:
+        raise BenchError(f"level: expected one of {', '.join(LEVELS)}, got {level!r}")
     if split is not None and captions is None:
         raise BenchError("split: captions have splits, COCO's annotations have none; leave it out or name captions")
     target = Path(out_dir) / "data" / f"{level}-00000-of-00001.parquet"

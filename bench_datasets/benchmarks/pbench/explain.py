@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from bench_datasets.benchmarks.pbench import BENCHMARK
 from bench_datasets.benchmarks.pbench.batch import read_rows
 from bench_datasets.benchmarks.pbench.measure import NMS_IOU
-from bench_datasets.benchmarks.pbench.pairing import pair_units
-from bench_datasets.benchmarks.pbench.protocol import Protocol, get_protocol
+from bench_datasets.benchmarks.pbench.protocol import PBenchProtocol, get_protocol
 from bench_datasets.benchmarks.pbench.score import score_table
 from bench_datasets.benchmarks.pbench.statistics import read_scores
 from bench_datasets.display.explain import Explanation, picked
@@ -23,7 +23,7 @@ from bench_datasets.scoring.options import ScoreOptions
 def explain(row: Mapping[str, Any], prediction: Any, protocol: str | None = None) -> Explanation:
     """See `bench_datasets.explain`."""
     chosen = get_protocol(protocol)
-    masks = prediction = picked(row, prediction, pair_units, chosen.name)
+    masks = prediction = picked(row, prediction, BENCHMARK, chosen.name)
     if isinstance(prediction, Mapping):
         masks = prediction.get("pred_masks", prediction.get("masks"))
     batch = {name: [row[name]] for name in ("key", "id", "level", "expression", "masks", "faults") if name in row}
@@ -60,7 +60,7 @@ def _union(scored: Mapping[str, Any]) -> int:
 
 
 def _fates(
-    predicted: MaskColumn, given: MaskColumn, truth: MaskColumn, scored: Mapping[str, Any], protocol: Protocol
+    predicted: MaskColumn, given: MaskColumn, truth: MaskColumn, scored: Mapping[str, Any], protocol: PBenchProtocol
 ) -> list[dict[str, Any]]:
     """What became of each prediction, in the order given."""
     areas = predicted.areas()
@@ -97,7 +97,7 @@ def _fates(
     ]
 
 
-def _words(facts: Mapping[str, Any], protocol: Protocol, level: str) -> str:
+def _words(facts: Mapping[str, Any], protocol: PBenchProtocol, level: str) -> str:
     thresholds = protocol.dense_thresholds if level == "dense" else protocol.thresholds
     score = "left out (no ground truth)" if facts["score"] is None else f"score {facts['score']:.4f}"
     many = "" if facts["true"] == 1 else "s"

@@ -7,7 +7,7 @@ from typing import Any
 
 from datasets import Features, List, Value
 
-from bench_datasets.benchmark import PBENCH_LEVELS
+from bench_datasets.benchmarks.pbench.schema import LEVELS
 from bench_datasets.benchmarks.pbench.score import score_table
 from bench_datasets.faults import BenchError, FaultError
 from bench_datasets.hf_evaluate.row_metric import RowMetric, check_aligned, is_list
@@ -101,7 +101,7 @@ class Pbench(RowMetric):
         for k, (level, other) in enumerate(zip(added, late, strict=True)):
             if level is None and other is None:
                 raise BenchError(
-                    f"levels: expected a level for each of the {len(added)} rows ({', '.join(PBENCH_LEVELS)}), or one"
+                    f"levels: expected a level for each of the {len(added)} rows ({', '.join(LEVELS)}), or one"
                     f" for all, found none for row {k}; give levels= to add, add_batch or compute"
                 )
             levels.append(_level(other, f"row {k}") if level is None else level)
@@ -123,8 +123,8 @@ def _masks(masks: Any, column: str, who: str, strict: bool) -> list[dict[str, An
 
 
 def _level(level: Any, who: str) -> str:
-    if isinstance(level, int) and not isinstance(level, bool) and 0 <= level < len(PBENCH_LEVELS):
-        return PBENCH_LEVELS[level]
-    if level not in PBENCH_LEVELS:
-        raise BenchError(f"{who}: levels: expected one of {', '.join(PBENCH_LEVELS)}, got {level!r}")
+    if isinstance(level, int) and not isinstance(level, bool) and 0 <= level < len(LEVELS):
+        return LEVELS[level]
+    if level not in LEVELS:
+        raise BenchError(f"{who}: levels: expected one of {', '.join(LEVELS)}, got {level!r}")
     return str(level)

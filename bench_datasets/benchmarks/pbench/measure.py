@@ -9,10 +9,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from bench_datasets._util.arrow import list_column
+from bench_datasets.benchmarks.pbench import BENCHMARK
 from bench_datasets.benchmarks.pbench.batch import Rows
 from bench_datasets.benchmarks.pbench.boundary import measure_boundaries
-from bench_datasets.benchmarks.pbench.protocol import Protocol
-from bench_datasets.benchmarks.pbench.score_columns import features
+from bench_datasets.benchmarks.pbench.protocol import PBenchProtocol
 from bench_datasets.masks import MaskColumn, group_hits, nms, nms_order, quotient, resize, union_overlaps
 from bench_datasets.scoring.matching import assign, settled
 
@@ -25,7 +25,7 @@ NMS_IOU = 0.5
 DUPLICATE_IOU = 0.5
 """From this IoU with one and the same truth mask on, a second prediction is a duplicate."""
 
-SCHEMA: pa.Schema = features(boundary=True).arrow_schema
+SCHEMA: pa.Schema = BENCHMARK.score_features(boundary=True).arrow_schema
 """Of the score table with every column there is."""
 
 Ints = NDArray[np.int64]
@@ -52,7 +52,7 @@ class Hits(NamedTuple):
     iou: NDArray[np.float64]
 
 
-def measure(rows: Rows, protocol: Protocol, *, boundary: bool) -> dict[str, pa.Array]:
+def measure(rows: Rows, protocol: PBenchProtocol, *, boundary: bool) -> dict[str, pa.Array]:
     """The measured columns of the score table, by name.
 
     Args:

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from bench_datasets.benchmark import PBENCH_LEVELS
 from bench_datasets.benchmarks.pbench.batch import read_rows
 from bench_datasets.benchmarks.pbench.protocol import get_protocol
+from bench_datasets.benchmarks.pbench.schema import LEVELS
 from bench_datasets.benchmarks.pbench.statistics import read_scores
 from bench_datasets.masks import list_offsets, list_values, quotient
 from bench_datasets.masks.ragged import MaskLists
@@ -19,6 +19,7 @@ from bench_datasets.report.inputs import Material
 from bench_datasets.report.masks import mask_panels
 from bench_datasets.report.page_data import Content, Ladder, Panel, lanes, telling
 from bench_datasets.report.runs import Run
+from bench_datasets.report.section import Section
 from bench_datasets.results.error_kinds import find_errors
 from bench_datasets.results.paper_results import published
 from bench_datasets.results.result import Result
@@ -36,7 +37,7 @@ def build(runs: Sequence[Run], material: Material | None) -> Content:
     """What the page shows of PBench runs, but for pictures."""
     first = runs[0].table
     keys, levels = first["key"].to_pylist(), first["level"].to_pylist()
-    groups = [level for level in PBENCH_LEVELS if level in set(levels)]
+    groups = [level for level in LEVELS if level in set(levels)]
     protocol = runs[0].protocol
     union = protocol.row_score == "union_hit"
     columns, scores = [], []
@@ -59,7 +60,7 @@ def build(runs: Sequence[Run], material: Material | None) -> Content:
         "start": 50,
         **_band(runs[0].result, union=union),
         "pooled": [k for k, level in enumerate(groups) if level != "dense"] if union else None,
-        "complete": len(groups) == len(PBENCH_LEVELS) or union,
+        "complete": len(groups) == len(LEVELS) or union,
     }
     errors = [
         find_errors("pbench", run.table, material.batches(i) if material and material.plans else None)
@@ -117,7 +118,7 @@ def ladders(results: Sequence[Result]) -> list[Ladder]:
     protocol = get_protocol(results[0].protocol["name"])
     card = protocol.row_score == "union_hit"
     base_key, total = ("accuracy", "accuracy") if card else ("macro_f1", "average")
-    keys = {level: f"{base_key}/{level}" for level in PBENCH_LEVELS}
+    keys = {level: f"{base_key}/{level}" for level in LEVELS}
     keys["overall" if card else "average"] = total
     table = published("pbench")
     others: Mapping[str, Mapping[str, float]] = table["models"] if table["protocol"] == protocol.name else {}
@@ -158,3 +159,6 @@ def _matched(row: Mapping[str, Any], iou: Sequence[float]) -> str:
     alone = ", ".join(map(str, missed[:PAIRS])) + (f", and {len(missed) - PAIRS} more" if len(missed) > PAIRS else "")
     text = f"\nIoU by ground truth–prediction: {said}{more}" if pairs else ""
     return text + (f"\nground truth without a prediction: {alone}" if missed else "")
+
+
+SECTION = Section(build=build, ladders=ladders, panels=panels, truth_key=truth_key)

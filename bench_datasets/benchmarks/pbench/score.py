@@ -11,10 +11,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from bench_datasets._util.arrow import list_column, spread
+from bench_datasets.benchmarks.pbench import BENCHMARK
 from bench_datasets.benchmarks.pbench.batch import CODES_TYPE, Rows, read_rows
 from bench_datasets.benchmarks.pbench.measure import MATCHED, POSITIONS, measure
-from bench_datasets.benchmarks.pbench.protocol import Protocol, get_protocol
-from bench_datasets.benchmarks.pbench.score_columns import features
+from bench_datasets.benchmarks.pbench.protocol import PBenchProtocol, get_protocol
 from bench_datasets.benchmarks.pbench.validation import find_faults, noted_masks
 from bench_datasets.faults import stops
 from bench_datasets.masks import Decoded
@@ -30,13 +30,13 @@ DEFAULTS: dict[str, Any] = {**{name: [] for name in MATCHED}, **dict.fromkeys(PO
 """What stands in a skipped row's measured columns; 0 in all others."""
 
 
-def score_table(batch: pa.Table | Mapping[str, Any], options: ScoreOptions, read: Decoded | None = None) -> pa.Table:
+def score_table(batch: pa.Table | Mapping[str, Any], options: ScoreOptions, decoded: Decoded | None = None) -> pa.Table:
     """Score a batch.
 
     Args:
         batch: rows with `pred_masks` beside the truth, as an Arrow table or as columns by name.
         options: how; the protocol, and what to do about faults.
-        read: the predicted masks as they were read before, if they were.
+        decoded: the predicted masks, where they were decoded before.
 
     Returns:
         One score row a row of the batch, in the batch's order, with the columns of `SCORE_COLUMNS` (and of
@@ -48,8 +48,8 @@ def score_table(batch: pa.Table | Mapping[str, Any], options: ScoreOptions, read
     """
     protocol = get_protocol(options.protocol)
     rows = read_rows(batch, options.level)
-    if read is not None:
-        rows.predicted.masks.remember(read)
+    if decoded is not None:
+        rows.predicted.masks.remember(decoded)
     schema = _schema(options.boundary)
     chunks = [pa.table(_score_chunk(chunk, protocol, options), schema=schema) for chunk in _chunks(rows)]
     return pa.concat_tables(chunks).combine_chunks() if chunks else schema.empty_table()
@@ -57,7 +57,7 @@ def score_table(batch: pa.Table | Mapping[str, Any], options: ScoreOptions, read
 
 @cache
 def _schema(boundary: bool) -> pa.Schema:
-    return features(boundary).arrow_schema.remove_metadata()
+    return BENCHMARK.score_features(boundary=boundary).arrow_schema.remove_metadata()
 
 
 def _chunks(rows: Rows) -> Iterator[Rows]:
@@ -83,7 +83,7 @@ def row_faults(batch: pa.Table | Mapping[str, Any], options: ScoreOptions) -> Fa
     return find_faults(rows, rows.true.problems(), get_protocol(options.protocol), options)
 
 
-def _score_chunk(rows: Rows, protocol: Protocol, options: ScoreOptions) -> dict[str, Any]:
+def _score_chunk(rows: Rows, protocol: PBenchProtocol, options: ScoreOptions) -> dict[str, Any]:
     n, unsound = len(rows), rows.true.problems()
     faulty = find_faults(rows, unsound, protocol, options)
     good = np.ones(n, np.bool_)

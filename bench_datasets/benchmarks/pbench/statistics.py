@@ -9,24 +9,18 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from bench_datasets.benchmark import PBENCH_LEVELS
-from bench_datasets.benchmarks.pbench.protocol import Protocol
-from bench_datasets.benchmarks.pbench.score_columns import BOUNDARY_COLUMNS
+from bench_datasets.benchmarks.pbench.protocol import IOU_GRID, PBenchProtocol, get_protocol
+from bench_datasets.benchmarks.pbench.schema import BOUNDARY_COLUMNS, LEVELS
 from bench_datasets.faults import BenchError
 from bench_datasets.masks import list_offsets, list_values, quotient
+from bench_datasets.results.estimates import ALL, Gathered
 from bench_datasets.results.statistics import Floats, Statistic
-from bench_datasets.scoring.matching import IOU_GRID
 
 COUNT_BUCKETS: tuple[tuple[str, int, float], ...] = (
     ("0", 0, 0), ("1", 1, 1), ("2-5", 2, 5), ("6-10", 6, 10), ("11-20", 11, 20), ("21-50", 21, 50),
     ("51-100", 51, 100), ("101-150", 101, 150), (">150", 151, np.inf),
 )  # fmt: skip
 """Rows by number of truth masks, and predictions by place in the sequence (from 1): name, first, last."""
-
-LOWER_IS_BETTER = frozenset(
-    {"mask_redundancy_rate", "duplicates", "count_error", "collapse", "il_fp", "il_fn", "duplicate_rate", "drift"}
-)
-"""Names of which less is better; of all others more is."""
 
 UNION_HIT = 0.5
 """The union IoU from which `card` calls a row right."""
@@ -64,7 +58,7 @@ class Scores:
     outlines: NDArray[np.int64] | None = None
 
 
-def read_scores(table: pa.Table, protocol: Protocol, thresholds: Sequence[float] | None = None) -> Scores:
+def read_scores(table: pa.Table, protocol: PBenchProtocol, thresholds: Sequence[float] | None = None) -> Scores:
     """The columns of a score table, with each row's score under the protocol (or at other thresholds).
 
     Raises:
@@ -104,7 +98,7 @@ def read_scores(table: pa.Table, protocol: Protocol, thresholds: Sequence[float]
     )  # fmt: skip
 
 
-def statistics(scores: Scores, protocol: Protocol, where: NDArray[np.bool_]) -> dict[str, Statistic]:
+def statistics(scores: Scores, protocol: PBenchProtocol, where: NDArray[np.bool_]) -> dict[str, Statistic]:
     """Every number of the rows in `where` `(n,) bool`, under its name without a level.
 
     Source of the formulas: Falcon Perception (arXiv 2603.27365), appendix on metrics (Macro-F1, pmF1, IL_MCC, cgF1).
@@ -142,16 +136,16 @@ def statistics(scores: Scores, protocol: Protocol, where: NDArray[np.bool_]) -> 
     }
 
 
-def level_statistics(scores: Scores, protocol: Protocol) -> dict[str, Statistic]:
+def level_statistics(scores: Scores, protocol: PBenchProtocol) -> dict[str, Statistic]:
     """Every number by level, `<name>/<level>`, and the protocol's number over the levels."""
-    present = [level for level in PBENCH_LEVELS if (scores.levels == level).any()]
+    present = [level for level in LEVELS if (scores.levels == level).any()]
     result: dict[str, Statistic] = {}
     if protocol.row_score == "union_hit":
         rows = np.flatnonzero(scores.levels != "dense")
         result["accuracy"] = _mean(scores.row_score, rows)
-    elif all((scores.counted & (scores.levels == level)).any() for level in PBENCH_LEVELS):
+    elif all((scores.counted & (scores.levels == level)).any() for level in LEVELS):
         rows = np.flatnonzero(scores.counted)
-        member = np.stack([scores.levels == level for level in PBENCH_LEVELS], axis=1)
+        member = np.stack([scores.levels == level for level in LEVELS], axis=1)
         columns = np.concatenate([member * scores.row_score[:, None], member], axis=1)
         result["average"] = _make(columns, rows, _mean_of_levels)
     by_level = {level: statistics(scores, protocol, scores.levels == level) for level in present}
@@ -160,7 +154,7 @@ def level_statistics(scores: Scores, protocol: Protocol) -> dict[str, Statistic]
     return result
 
 
-def count_slices(scores: Scores, protocol: Protocol) -> dict[str, dict[str, Statistic]]:
+def count_slices(scores: Scores, protocol: PBenchProtocol) -> dict[str, dict[str, Statistic]]:
     """Every number by the row's number of truth masks (`COUNT_BUCKETS`)."""
     return {
         name: statistics(scores, protocol, (scores.true >= first) & (scores.true <= last))
@@ -310,3 +304,33 @@ def _mean_of_levels(sums: Floats) -> Floats:
     half = sums.shape[-1] // 2
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.asarray((sums[..., :half] / sums[..., half:]).mean(axis=-1))
+
+
+def slice_statistics(
+    table: pa.Table, protocol: str, *, thresholds: Sequence[float] | None = None, by: Sequence[str] = ()
+) -> Gathered:
+    """Every number of scored rows, by slice.
+
+    Args:
+        table: score rows without skipped ones, sorted by key.
+        protocol: the protocol they were scored under.
+        thresholds: IoU thresholds of the row score in place of the protocol's.
+        by: further columns of the table to slice by.
+
+    Raises:
+        BenchError: a column to slice by is absent, or a list.
+    """
+    chosen = get_protocol(protocol)
+    scores = read_scores(table, chosen, thresholds)
+    found: Gathered = {ALL: level_statistics(scores, chosen)}
+    found |= {("count", name): part for name, part in count_slices(scores, chosen).items()}
+    found |= {("position", name): part for name, part in position_slices(table).items()}
+    for column in dict.fromkeys(by):
+        if column in ("count", "position"):
+            continue
+        if column not in table.column_names or pa.types.is_nested(table.schema.field(column).type):
+            flat = [field.name for field in table.schema if not pa.types.is_nested(field.type)]
+            raise BenchError(f"by: expected count, position or one of {', '.join(flat)}; got {column!r}")
+        values = np.array([str(value) for value in table[column].to_pylist()])
+        found |= {(column, v): statistics(scores, chosen, values == v) for v in sorted(set(values.tolist()))}
+    return found

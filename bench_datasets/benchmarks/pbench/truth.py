@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from datasets import ClassLabel, Features, Image, List, Value
 
-from bench_datasets.benchmark import PBENCH_LEVELS
+from bench_datasets.benchmarks.pbench.schema import LEVELS
 from bench_datasets.data.images import Picture, no_picture, picture_of
 from bench_datasets.faults import BenchError, Fault
 from bench_datasets.masks import MASK_FEATURE, MASK_TYPE, MaskColumn, MaskError, list_offsets, list_values, parse_masks
@@ -24,7 +24,7 @@ def truth_features(images: bool) -> Features:
     columns: dict[str, Any] = {
         "key": Value("string"),
         "id": Value("int64"),
-        "level": ClassLabel(names=list(PBENCH_LEVELS)),
+        "level": ClassLabel(names=list(LEVELS)),
         "expression": Value("string"),
         "masks": List(MASK_FEATURE),
         "count": Value("int32"),
@@ -143,7 +143,7 @@ def truth_table(
     data: dict[str, Any] = {
         "key": keys,
         "id": ids,
-        "level": [PBENCH_LEVELS.index(level)] * len(ids),
+        "level": [LEVELS.index(level)] * len(ids),
         "expression": expressions,
         "masks": pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), masks),
         "count": counts,

@@ -9,7 +9,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from bench_datasets.benchmarks.pbench.batch import Rows
-from bench_datasets.benchmarks.pbench.protocol import Protocol
+from bench_datasets.benchmarks.pbench.protocol import PBenchProtocol
 from bench_datasets.faults import Fault, stops
 from bench_datasets.masks import list_offsets
 from bench_datasets.masks.ragged import MaskLists
@@ -22,7 +22,7 @@ Problems = Mapping[int, list[str]]
 """What is wrong with masks, by row."""
 
 
-def find_faults(rows: Rows, unsound_truth: Problems, protocol: Protocol, options: ScoreOptions) -> Faulty:
+def find_faults(rows: Rows, unsound_truth: Problems, protocol: PBenchProtocol, options: ScoreOptions) -> Faulty:
     """Rows that can't be scored as they are, with their faults.
 
     Args:

@@ -1,1 +1,156 @@
-"""PVSG: videos with panoptic mask tubes and relations."""
+"""PVSG: videos with panoptic mask tubes and relations between the objects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from bench_datasets.benchmark import Benchmark, Source
+from bench_datasets.benchmarks.pvsg.legend import METRICS
+from bench_datasets.benchmarks.pvsg.protocol import DEFAULT_K, PROTOCOLS
+from bench_datasets.benchmarks.pvsg.schema import PREDICTION_COLUMNS, SCORE_COLUMNS, TRUTH_COLUMNS
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from datasets import Dataset, Features
+
+    from bench_datasets.display.explain import Explanation
+    from bench_datasets.masks import Decoded
+    from bench_datasets.predictions.form import PredictionForm
+    from bench_datasets.report.section import Section
+    from bench_datasets.results.error_kinds import Errors
+    from bench_datasets.results.estimates import Gathered
+    from bench_datasets.scoring.faulty_rows import Faulty
+    from bench_datasets.scoring.options import ScoreOptions
+    from bench_datasets.scoring.units import Units
+
+
+class PVSG(Benchmark):
+    """PVSG: one video per row; one prediction of mask tubes and ranked triplets per video."""
+
+    name = "pvsg"
+    title = "PVSG"
+    builder = "bench_datasets.benchmarks.pvsg.build"
+    source = Source(
+        repo="Jingkang/PVSG",
+        revision="main",
+        env="BENCH_DATASETS_PVSG",
+        rows={"train": 338, "test": 62},
+        licence="research use",
+    )
+    protocols = PROTOCOLS
+    headline = {
+        "official": "R@20/0.5",
+        "volume": "R@20/0.5",
+        "card": "R@20/0.5",
+        "weak_official": "weak_official/R@20",
+        "step": "R@20/0.5",
+    }
+    truth_columns = TRUTH_COLUMNS
+    prediction_columns = PREDICTION_COLUMNS
+    score_columns = SCORE_COLUMNS
+    unit = "video"
+    options = frozenset({"k", "oracle", "count-as-wrong"})
+    lower_is_better = frozenset({"loss"})
+    unpaired_metrics = frozenset({"vpq", "stq"})
+    legend = METRICS
+    counted = "relations"
+    prediction_for = "video"
+    citation = (
+        "@inproceedings{yang2023pvsg, title={Panoptic Video Scene Graph Generation}, author={Yang and others},"
+        " booktitle={CVPR}, year={2023}, eprint={2311.17058}, archivePrefix={arXiv}}"
+    )
+    about = (
+        "Videos with a mask for every object in every frame, and the relations between the objects, each with its"
+        " spans of frames. A row is one video."
+    )
+    task_categories = ("image-segmentation", "video-classification")
+    tags = ("video", "panoptic-segmentation", "scene-graph")
+
+    def prediction_form(self) -> PredictionForm:
+        """Mask tubes and ranked triplets per video."""
+        from bench_datasets.benchmarks.pvsg.predictions import FORM
+
+        return FORM
+
+    def pair_units(self, truth: Dataset, predictions: Dataset, options: ScoreOptions, whole: bool) -> Units:
+        """One prediction per video, by key."""
+        from bench_datasets.benchmarks.pvsg.pairing import pair_units
+
+        return pair_units(truth, predictions, options, whole)
+
+    def split_predictions(self, table: pa.Table) -> tuple[Any, list[Any]]:
+        """The masks of prediction rows, and their other fields."""
+        from bench_datasets.benchmarks.pvsg.pairing import split_predictions
+
+        return split_predictions(table)
+
+    def score_table(
+        self, batch: pa.Table | Mapping[str, Any], options: ScoreOptions, decoded: Decoded | None = None
+    ) -> pa.Table:
+        """One score row per video."""
+        from bench_datasets.benchmarks.pvsg.score import score_table
+
+        del decoded
+        return score_table(batch, options)
+
+    def row_faults(self, batch: pa.Table | Mapping[str, Any], options: ScoreOptions) -> Faulty:
+        """The videos of a batch that can't be scored."""
+        from bench_datasets.benchmarks.pvsg.score import row_faults
+
+        return row_faults(batch, options)
+
+    def statistics(
+        self,
+        table: pa.Table,
+        protocol: str,
+        *,
+        k: Sequence[int] | None = None,
+        thresholds: Sequence[float] | None = None,
+        by: Sequence[str] = (),
+    ) -> Gathered:
+        """Every number, per predicate, span length, object size, source and further columns."""
+        from bench_datasets.benchmarks.pvsg.statistics import slice_statistics
+
+        return slice_statistics(table, protocol, k=k or DEFAULT_K, thresholds=thresholds, by=by)
+
+    def comparable_to(
+        self, protocol: str, scored: pa.Table, dataset: Mapping[str, Any], settings: Mapping[str, Any]
+    ) -> str | None:
+        """The paper's numbers, for a run that scored the whole test split with its own tubes and relations.
+
+        The published headline is at K = 20, and that of `official` at overlap 0.5.
+        """
+        chosen = PROTOCOLS[protocol]
+        thresholds, ranks = settings.get("thresholds"), settings.get("k") or DEFAULT_K
+        whole = dataset.get("split") in ("test", "val") and len(scored) == self.source.rows["test"]
+        own = not any(scored["oracle"].to_pylist())
+        named = DEFAULT_K[0] in ranks and (chosen.weak or thresholds is None or 0.5 in thresholds)
+        return chosen.comparable_to if whole and own and named else None
+
+    def likely_causes(self, table: pa.Table, features: Features) -> list[str]:
+        """Likely causes of a score near zero."""
+        from bench_datasets.benchmarks.pvsg.hints import likely_causes
+
+        return likely_causes(table, features)
+
+    def explain(self, row: Mapping[str, Any], prediction: Any, protocol: str | None = None) -> Explanation:
+        """Each relation with the triplet that hits it."""
+        from bench_datasets.benchmarks.pvsg.explain import explain
+
+        return explain(row, prediction, protocol)
+
+    def error_kinds(self, table: pa.Table, protocol: Any, rows: Iterable[pa.Table] | None, **options: Any) -> Errors:
+        """The stage in which each relation was lost."""
+        from bench_datasets.benchmarks.pvsg.errors import find
+
+        return find(table, protocol, rows, **options)
+
+    def report_section(self) -> Section:
+        """The benchmark's part of a report page."""
+        from bench_datasets.benchmarks.pvsg.report import SECTION
+
+        return SECTION
+
+
+BENCHMARK = PVSG()

@@ -12,17 +12,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from bench_datasets.benchmarks.pvsg.dangling_ids import missing_frames, odd_spans, odd_triplets
-from bench_datasets.benchmarks.pvsg.predictions import read_beside
+from bench_datasets.benchmarks.pvsg.prediction_columns import read_beside
+from bench_datasets.benchmarks.pvsg.schema import TRUTH_COLUMNS
 from bench_datasets.benchmarks.pvsg.spans import Spans
 from bench_datasets.benchmarks.pvsg.tubes import MAX_FRAME, TubeLists, Tubes, read_tube_lists
 from bench_datasets.benchmarks.pvsg.vocabulary import CATEGORIES, PREDICATES, THINGS
 from bench_datasets.faults import BenchError
-
-LABEL_COLUMNS = (
-    "key", "source", "height", "width", "fps", "num_frames", "frames_present", "objects", "tubes", "relations",
-    "relations_left_out", "faults",
-)  # fmt: skip
-ANSWER_COLUMNS = ("pred_tubes", "pred_triplets", "pred_faults")
 
 MAX_FRAMES = 1 << 20
 """Frames a video may have."""
@@ -150,7 +145,7 @@ def read_rows(batch: pa.Table | Mapping[str, Any]) -> Iterator[Row]:
     found = read_beside(batch)
     lists = {"tubes": read_tube_lists(batch["tubes"])}
     lists["pred_tubes"] = read_tube_lists(found["pred_tubes"], ("tube_id", "category"))
-    columns = {name: _values(batch[name]) if name in names else [None] * n for name in LABEL_COLUMNS if name != "tubes"}
+    columns = {name: _values(batch[name]) if name in names else [None] * n for name in TRUTH_COLUMNS if name != "tubes"}
     columns |= {name: _values(found[name]) for name in ("pred_triplets", "pred_faults")}
     for i in range(n):
         values = {name: column[i] for name, column in columns.items()}

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from bench_datasets.benchmarks.pvsg import BENCHMARK
 from bench_datasets.benchmarks.pvsg.batch import Prediction, read_prediction, read_rows, read_truth
-from bench_datasets.benchmarks.pvsg.pairing import pair_units
 from bench_datasets.benchmarks.pvsg.protocol import DEFAULT_THRESHOLDS, WEAK_COUNTS, get_protocol
 from bench_datasets.benchmarks.pvsg.relation_matching import NEVER, Hits
 from bench_datasets.benchmarks.pvsg.score import score_table
@@ -33,7 +33,7 @@ def explain(row: Mapping[str, Any], prediction: Any, protocol: str | None = None
         Text and picture count ranks from 1, as K does; the ranks in `facts` count from 0, as the score table's do.
     """
     chosen = get_protocol(protocol)
-    given = dict(picked(row, prediction, pair_units, chosen.name) or {})
+    given = dict(picked(row, prediction, BENCHMARK, chosen.name) or {})
     batch = {name: [value] for name, value in row.items()}
     batch["pred_tubes"] = [given.get("pred_tubes", given.get("tubes"))]
     batch["pred_triplets"] = [given.get("pred_triplets", given.get("triplets"))]

@@ -8,13 +8,11 @@ from typing import Any
 import pyarrow as pa
 from datasets import Dataset
 
-from bench_datasets.benchmarks.pvsg.predictions import pair_videos
+from bench_datasets.benchmarks.pvsg.prediction_pairing import pair_videos
 from bench_datasets.benchmarks.pvsg.tubes import TubeLists, read_tube_lists
 from bench_datasets.faults import BenchError
 from bench_datasets.scoring.options import ScoreOptions
-from bench_datasets.scoring.units import Units, attach_rows
-
-attach = attach_rows  # one prediction a row
+from bench_datasets.scoring.units import Units
 
 
 def pair_units(labels: Dataset, predictions: Dataset, options: ScoreOptions, whole: bool) -> Units:
@@ -34,7 +32,7 @@ def pair_units(labels: Dataset, predictions: Dataset, options: ScoreOptions, who
     return Units.row_by_row(found.index, keys, found.faults)
 
 
-def read_answers(table: pa.Table) -> tuple[TubeLists, list[dict[str, Any]]]:
+def split_predictions(table: pa.Table) -> tuple[TubeLists, list[dict[str, Any]]]:
     """The masks of prediction rows, and their other fields.
 
     Raises:

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from bench_datasets.benchmarks.pvsg.protocol import WEAK_COUNTS, WEAK_ENDS, Protocol
+from bench_datasets.benchmarks.pvsg.protocol import WEAK_COUNTS, WEAK_ENDS, PVSGProtocol
 from bench_datasets.masks import joined, list_offsets, list_values, quotient
 
 Ints = NDArray[np.int64]
@@ -66,10 +66,10 @@ class Hits:
     timeless: Floats
     volume: Floats
     best: Floats
-    protocol: Protocol
+    protocol: PVSGProtocol
 
     @classmethod
-    def read(cls, table: pa.Table, protocol: Protocol) -> Hits:
+    def read(cls, table: pa.Table, protocol: PVSGProtocol) -> Hits:
         """Those of a score table."""
         begin = offsets(table, "relation_visible")
         row = row_of(table, "pair_relation")

@@ -13,6 +13,7 @@ from bench_datasets.report.embed import coded, hundredths
 from bench_datasets.report.inputs import Material
 from bench_datasets.report.page_data import Content, Ladder, Panel, lanes, telling
 from bench_datasets.report.runs import Run
+from bench_datasets.report.section import Section
 from bench_datasets.report.videos import Videos
 from bench_datasets.results.error_kinds import find_errors
 from bench_datasets.results.paper_results import published
@@ -143,3 +144,6 @@ def panels(runs: Sequence[Run], material: Material, keys: Sequence[str]) -> Iter
     videos = Videos(runs, material, sorted({truth_key(key) for key in keys}))
     for key in keys:
         yield key, *videos.relation(truth_key(key), int(key.rpartition("#")[2]), NEVER)
+
+
+SECTION = Section(build=build, ladders=ladders, panels=panels, truth_key=truth_key)

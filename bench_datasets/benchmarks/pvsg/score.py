@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from bench_datasets.benchmarks.pvsg import panoptic
+from bench_datasets.benchmarks.pvsg import BENCHMARK, panoptic
 from bench_datasets.benchmarks.pvsg.batch import (
     Prediction,
     Row,
@@ -21,7 +21,7 @@ from bench_datasets.benchmarks.pvsg.batch import (
 from bench_datasets.benchmarks.pvsg.oracle import with_oracle
 from bench_datasets.benchmarks.pvsg.overlaps import Twins, measure
 from bench_datasets.benchmarks.pvsg.protocol import get_protocol
-from bench_datasets.benchmarks.pvsg.score_columns import VOID, features
+from bench_datasets.benchmarks.pvsg.schema import VOID
 from bench_datasets.benchmarks.pvsg.tubes import TubeLists, frame_overlaps
 from bench_datasets.benchmarks.pvsg.vocabulary import CATEGORIES, PREDICATES
 from bench_datasets.faults import FAULTS, Fault, stops
@@ -48,7 +48,7 @@ def score_table(batch: pa.Table | Mapping[str, Any], options: ScoreOptions) -> p
         BenchError: a column is absent, or the truth is not PVSG's.
     """
     protocol = get_protocol(options.protocol)
-    schema = features().arrow_schema.remove_metadata()
+    schema = BENCHMARK.score_features().arrow_schema.remove_metadata()
     rows = [
         {"protocol": f"{protocol.name}@{protocol.version}", "oracle": options.oracle or "", **_score_row(row, options)}
         for row in read_rows(batch)
@@ -71,7 +71,7 @@ def _score_row(row: Row, options: ScoreOptions) -> dict[str, Any]:
     """One video's score row; without its lists where a fault keeps it from being scored."""
     result: dict[str, Any] = {
         "key": row.key, "cluster": row.key, "row_sha256": "", "source": row.values["source"], "skipped": False,
-        **{field.name: [] for field in features().arrow_schema if pa.types.is_list(field.type)},
+        **{field.name: [] for field in BENCHMARK.score_features().arrow_schema if pa.types.is_list(field.type)},
     }  # fmt: skip
     if not _truth_mask_faults(row):
         fields, groups = label_fields(row), np.array([0, len(row.true.masks)])

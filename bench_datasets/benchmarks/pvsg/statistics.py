@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from bench_datasets.benchmarks.pvsg.panoptic import WINDOWS
-from bench_datasets.benchmarks.pvsg.protocol import DEFAULT_THRESHOLDS, Protocol
+from bench_datasets.benchmarks.pvsg.protocol import DEFAULT_K, DEFAULT_THRESHOLDS, PVSGProtocol, get_protocol
 from bench_datasets.benchmarks.pvsg.relation_matching import Hits, flat, offsets, row_of, texts
 from bench_datasets.faults import BenchError
 from bench_datasets.masks import quotient
+from bench_datasets.results.estimates import ALL, Gathered
 from bench_datasets.results.statistics import Floats, Statistic
 
 SPAN_BUCKETS: tuple[tuple[str, float, float], ...] = (
@@ -27,8 +29,8 @@ SIZE_BUCKETS: tuple[tuple[str, float, float], ...] = (
 )  # fmt: skip
 """Relations by the smaller of subject and object, its mean share of the frames it is visible in: name, from, below."""
 
-LOWER_IS_BETTER = frozenset({"loss"})
-"""Words in keys of which less is better; of all others more is."""
+_ROW_SLICES = ("source",)
+_RELATION_SLICES = ("predicate", "span", "size")
 
 Mask = NDArray[np.bool_]
 
@@ -64,7 +66,7 @@ class Scores:
 
 
 def read_scores(
-    table: pa.Table, protocol: Protocol, thresholds: Sequence[float] | None, ranks: Sequence[int]
+    table: pa.Table, protocol: PVSGProtocol, thresholds: Sequence[float] | None, ranks: Sequence[int]
 ) -> Scores:
     """The columns of a score table.
 
@@ -282,3 +284,49 @@ def _class_mean(sums: Floats) -> Floats:
     values = np.divide(top, bottom, out=np.zeros(np.shape(top)), where=there)
     with np.errstate(invalid="ignore"):
         return np.asarray(values.sum(axis=-1) / np.where(there.any(axis=-1), there.sum(axis=-1), np.nan))
+
+
+def slice_statistics(
+    table: pa.Table,
+    protocol: str,
+    *,
+    k: Sequence[int] = DEFAULT_K,
+    thresholds: Sequence[float] | None = None,
+    by: Sequence[str] = (),
+) -> Gathered:
+    """Every number of scored rows, by slice.
+
+    Args:
+        table: score rows without skipped ones, sorted by key.
+        protocol: the protocol they were scored under.
+        k: ranks.
+        thresholds: overlaps from which a triplet hits, in place of .5 and .1.
+        by: further columns of the table to slice by.
+
+    Returns:
+        The numbers of all rows, and those by predicate, span length, object size, source and further columns.
+
+    Raises:
+        BenchError: a column to slice by is absent, or a list; thresholds or ranks are out of range.
+    """
+    scores = read_scores(table, get_protocol(protocol), thresholds, tuple(k))
+
+    def of_rows(rows: np.ndarray[Any, np.dtype[np.bool_]]) -> dict[str, Statistic]:
+        return {
+            **relation_statistics(scores, rows[scores.row]),
+            **tube_statistics(scores, rows),
+            **panoptic_statistics(scores, rows),
+        }
+
+    found: Gathered = {ALL: of_rows(np.ones(len(table), np.bool_))}
+    for part, where in relation_slices(scores).items():
+        found[part] = relation_statistics(scores, where, mean=part[0] != "predicate")
+    for column in dict.fromkeys([*_ROW_SLICES, *by]):
+        if column in _RELATION_SLICES:
+            continue
+        if column not in table.column_names or pa.types.is_nested(table.schema.field(column).type):
+            flat = [field.name for field in table.schema if not pa.types.is_nested(field.type)]
+            raise BenchError(f"by: expected {', '.join(_RELATION_SLICES)} or one of {', '.join(flat)}; got {column!r}")
+        values = np.array([str(value) for value in table[column].to_pylist()])
+        found |= {(column, value): of_rows(values == value) for value in sorted(set(values.tolist()))}
+    return found

@@ -1,89 +1,27 @@
 """Mean IoU, overall IoU and precision at thresholds, of rows with one true mask each.
 
-A metric module is what scoring, summaries, comparisons and the command line ask of a benchmark: the names at the top,
-and the functions below. Masks become integers in `score_table`; everything after it reads integers alone.
+Masks become integers in `score_table`; everything after it reads integers alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from datasets import Dataset, Features, List, Value
 
-from bench_datasets.benchmarks.pbench.pairing import attach, read_answers
-from bench_datasets.faults import BenchError, FaultError
+from bench_datasets.benchmark import Benchmark
+from bench_datasets.faults import FaultError
 from bench_datasets.masks import quotient, union_overlaps
 from bench_datasets.masks.ragged import read_mask_lists
-from bench_datasets.predictions import pair
-from bench_datasets.results.estimates import ALL, Gathered, assemble
-from bench_datasets.results.result import Metric, Slice
+from bench_datasets.results.estimates import ALL, Gathered
 from bench_datasets.results.statistics import Statistic
 from bench_datasets.scoring.hashes import row_hashes
 from bench_datasets.scoring.options import ScoreOptions
-from bench_datasets.scoring.units import Units
-
-__all__ = ["attach", "read_answers"]  # one prediction a row, as in PBench
-
-UNIT = "row"
-LABEL_COLUMNS = ("key", "id", "split", "expression", "masks", "faults")
-ANSWER_COLUMNS = ("pred_masks", "pred_scores", "pred_faults")
-SORT_COLUMNS = ("key",)
-FAMILY = {"default": "p@"}
-LOWER_IS_BETTER: frozenset[str] = frozenset()
-OWN_PARTS: frozenset[str] = frozenset()
-OWN_METRICS: frozenset[str] = frozenset()
-SCORE_COLUMNS: dict[str, tuple[object, str]] = {
-    "key": (Value("string"), "the truth row's key, `<split>/<id>`"),
-    "cluster": (Value("string"), "what the row is resampled with: its key"),
-    "protocol": (Value("string"), "protocol and version"),
-    "row_sha256": (Value("string"), "hash of the truth row"),
-    "split": (Value("string"), "the row's split"),
-    "faults": (List(Value("string")), "fault codes"),
-    "skipped": (Value("bool"), "whether a fault kept the row from being scored"),
-    "intersection": (Value("int64"), "pixels shared by the union of the predictions and the truth"),
-    "predicted": (Value("int64"), "pixels of the union of the predictions"),
-    "true": (Value("int64"), "pixels of the truth"),
-}
 
 
-@dataclass(frozen=True)
-class Protocol:
-    """The one protocol there is."""
-
-    name: str = "default"
-    version: str = "1"
-    comparable_to: str | None = None
-    thresholds: tuple[float, ...] = (0.5, 0.7, 0.9)
-    meaning: str = "IoU of the union of the predicted masks with the one true mask."
-
-
-PROTOCOLS = {"default": Protocol()}
-
-
-def get_protocol(name: str | None) -> Protocol:
-    """The protocol of a name."""
-    if (name or "default") not in PROTOCOLS:
-        raise BenchError(f"protocol of refcoco_toy: expected default, got {name!r}")
-    return PROTOCOLS[name or "default"]
-
-
-def features() -> Features:
-    """Of the score table."""
-    return Features({name: feature for name, (feature, _) in SCORE_COLUMNS.items()})
-
-
-def pair_units(labels: Dataset, predictions: Dataset, options: ScoreOptions, whole: bool) -> Units:
-    """Which prediction belongs to which row."""
-    keys, ids, splits = (list(labels[name]) for name in ("key", "id", "split"))
-    found = pair(keys, ids, splits, predictions, whole=whole)
-    return Units.row_by_row(found.index, keys, found.faults)
-
-
-def score_table(batch: pa.Table | Mapping[str, Any], options: ScoreOptions) -> pa.Table:
+def score_table(benchmark: Benchmark, batch: pa.Table | Mapping[str, Any], options: ScoreOptions) -> pa.Table:
     """A score row for each row of the batch."""
     table = batch if isinstance(batch, pa.Table) else None
     rows = {name: table[name].to_pylist() for name in table.column_names} if table is not None else dict(batch)
@@ -108,24 +46,22 @@ def score_table(batch: pa.Table | Mapping[str, Any], options: ScoreOptions) -> p
     counts = np.zeros((3, n), np.int64)
     counts[:, sound] = union_overlaps(len(sound), (left.masks, left.row_of), (right.masks, right.row_of))
     labels = [{name: rows[name][i] for name in ("id", "split", "expression")} for i in range(n)]
-    chosen = get_protocol(options.protocol)
+    chosen = benchmark.protocol(options.protocol)
     columns = {
         "key": keys, "cluster": keys, "protocol": [f"{chosen.name}@{chosen.version}"] * n,
         "row_sha256": row_hashes(labels, true.masks, true.groups), "split": rows["split"],
         "faults": [[wrong[i][0]] if i in wrong else [] for i in range(n)], "skipped": [i in wrong for i in range(n)],
         **dict(zip(("intersection", "predicted", "true"), counts.tolist(), strict=True)),
     }  # fmt: skip
-    return pa.Table.from_pydict(columns, schema=features().arrow_schema.remove_metadata())
+    return pa.Table.from_pydict(columns, schema=benchmark.score_features().arrow_schema.remove_metadata())
 
 
-def gather(
-    table: pa.Table, protocol: str, *, thresholds: Sequence[float] | None = None, by: Sequence[str] = ()
-) -> Gathered:
+def statistics(table: pa.Table, *, thresholds: Sequence[float] | None = None, by: Sequence[str] = ()) -> Gathered:
     """Every number as a function of summed columns, which is what gives it an interval and lets runs be compared."""
     shared, predicted, true = (table[name].to_numpy() for name in ("intersection", "predicted", "true"))
     union = predicted + true - shared
     iou, one = quotient(shared, union), np.ones(len(table))
-    chosen = thresholds or get_protocol(protocol).thresholds
+    chosen = thresholds or (0.5, 0.7, 0.9)
 
     def numbers(rows: Any) -> dict[str, Statistic]:
         def share(top: Any, bottom: Any = one) -> Statistic:
@@ -138,19 +74,3 @@ def gather(
         values = np.array([str(value) for value in table[column].to_pylist()])
         found |= {(column, value): numbers(np.flatnonzero(values == value)) for value in sorted(set(values.tolist()))}
     return found
-
-
-def summarize_table(
-    table: pa.Table, protocol: str, *, thresholds: Sequence[float] | None, by: Sequence[str], draws: int, seed: int
-) -> tuple[dict[str, Metric], list[Slice]]:
-    """Numbers and slices of scored rows."""
-    return assemble(gather(table, protocol, thresholds=thresholds, by=by), table["cluster"].to_pylist(), draws, seed)
-
-
-def paired_rows(table: pa.Table) -> pa.Table:
-    """The score rows over which runs are compared: all."""
-    return table
-
-
-def comparable_to(protocol: str, scored: pa.Table, dataset: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
-    """Whose published numbers a run compares with: nobody's, the rows are our own."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from bench_datasets.benchmarks.instancebench.score_columns import features
+from bench_datasets.benchmarks.instancebench import BENCHMARK
 from bench_datasets.benchmarks.instancebench.vocabulary import FAMILY_OF, track_of
 
 AREA = 1_000_000
@@ -58,5 +58,5 @@ def row(key: str, said: Sequence[Said], source: str = "coco", run: str = "0") ->
 
 
 def table(rows: Sequence[dict[str, Any]]) -> pa.Table:
-    schema = features().arrow_schema.remove_metadata()
+    schema = BENCHMARK.score_features().arrow_schema.remove_metadata()
     return pa.Table.from_pylist(list(rows), schema=schema)

@@ -13,7 +13,8 @@ import pyarrow as pa
 from PIL import Image
 from pycocotools import mask as coco
 
-from bench_datasets.benchmarks.pvsg.metric import score_table, summarize_table
+from bench_datasets.benchmarks.pvsg import BENCHMARK
+from bench_datasets.benchmarks.pvsg.score import score_table
 from bench_datasets.results.result import Metric, Slice
 from bench_datasets.scoring.options import ScoreOptions
 
@@ -73,7 +74,7 @@ def summed_up(
     table: pa.Table, protocol: str = "official", k: Sequence[int] = (20, 50, 100), **how: Any
 ) -> tuple[dict[str, Metric], list[Slice]]:
     chosen = {"thresholds": None, "by": (), "draws": 0, "seed": 0, **how}
-    return summarize_table(table, protocol, k=k, **chosen)
+    return BENCHMARK.summarize_table(table, protocol, k=k, **chosen)
 
 
 def numbers(videos: Sequence[Video], protocol: str = "official", k: Sequence[int] = (20, 50, 100), **how: Any) -> Any:

@@ -10,8 +10,9 @@ import pytest
 from datasets import Dataset
 
 import bench_datasets as bd
-from bench_datasets.benchmarks.pvsg.batch import ANSWER_COLUMNS
-from bench_datasets.benchmarks.pvsg.metric import features, score_table
+from bench_datasets.benchmarks.pvsg import BENCHMARK
+from bench_datasets.benchmarks.pvsg.schema import PREDICTION_COLUMNS
+from bench_datasets.benchmarks.pvsg.score import score_table
 from bench_datasets.faults import BenchError, FaultError
 from bench_datasets.scoring.options import ScoreOptions
 
@@ -143,7 +144,7 @@ def test_an_unknown_oracle() -> None:
 def test_the_table_is_as_its_features_say(video: Video) -> None:
     for options in (ScoreOptions("official"), ScoreOptions("volume", oracle="tubes")):
         table = score_table(batch([truth_row(video)], [prediction(video)]), options)
-        assert table.schema.equals(features().arrow_schema.remove_metadata())
+        assert table.schema.equals(BENCHMARK.score_features().arrow_schema.remove_metadata())
     empty = score_table(pa.table(batch([truth_row(video)], [prediction(video)])).slice(0, 0), ScoreOptions("official"))
     assert len(empty) == 0
 
@@ -152,7 +153,7 @@ def test_predictions_for_other_videos(video: Video) -> None:
     truth = Dataset.from_list([truth_row(video, "clip")])
     answers = [{"key": key, **{f"pred_{k}": v for k, v in prediction(video).items()}} for key in ("clip", "other")]
     predictions = bd.read_predictions("pvsg", Dataset.from_list(answers))
-    assert set(ANSWER_COLUMNS) <= set(predictions.column_names)
+    assert set(PREDICTION_COLUMNS) <= set(predictions.column_names)
     with pytest.raises(FaultError, match="other"):
         bd.score("pvsg", truth, predictions)
     result = bd.summarize("pvsg", bd.score("pvsg", truth, predictions, on_fault="skip-and-report"), draws=0)

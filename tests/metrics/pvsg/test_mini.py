@@ -9,8 +9,9 @@ import pytest
 from datasets import Dataset, concatenate_datasets
 
 import bench_datasets as bd
-from bench_datasets.benchmarks.pvsg.metric import PROTOCOLS, get_protocol, score_table
+from bench_datasets.benchmarks.pvsg.protocol import PROTOCOLS, get_protocol
 from bench_datasets.benchmarks.pvsg.relation_matching import Hits
+from bench_datasets.benchmarks.pvsg.score import score_table
 from bench_datasets.masks import available_engines, quotient, using_engine
 from bench_datasets.scoring.options import ScoreOptions
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bench_datasets.benchmarks.pvsg.metric import score_table
+from bench_datasets.benchmarks.pvsg.score import score_table
 from bench_datasets.scoring.options import ScoreOptions
 
 from .dense_pvsg import Video

@@ -7,8 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from bench_datasets.benchmarks.pvsg.metric import PROTOCOLS, get_protocol
-from bench_datasets.benchmarks.pvsg.protocol import STEP, VOID_IGNORED
+from bench_datasets.benchmarks.pvsg.protocol import PROTOCOLS, STEP, VOID_IGNORED, get_protocol
 
 from . import dense_pvsg as dense
 from .dense_pvsg import Video

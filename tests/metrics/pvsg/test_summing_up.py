@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import bench_datasets as bd
-from bench_datasets.benchmarks.pvsg.metric import comparable_to, summarize_table
+from bench_datasets.benchmarks.pvsg import BENCHMARK
 from bench_datasets.faults import BenchError
 from bench_datasets.results.paper_results import published
 from bench_datasets.results.statistics import weights
@@ -94,7 +94,7 @@ def test_wrong_choices(table: pa.Table, how: dict[str, Any], message: str) -> No
 
 
 def test_no_rows_no_numbers(table: pa.Table) -> None:
-    found, slices = summarize_table(table.slice(0, 0), "official", thresholds=None, by=(), draws=10, seed=0)
+    found, slices = BENCHMARK.summarize_table(table.slice(0, 0), "official", thresholds=None, by=(), draws=10, seed=0)
     assert all(math.isnan(metric.value) and metric.n == 0 and metric.ci95 is None for metric in found.values())
     assert slices == []
 
@@ -103,16 +103,16 @@ def test_what_compares_with_what(table: pa.Table) -> None:
     whole = pa.concat_tables([table] * 6).slice(0, 62)
     settings = {"thresholds": None, "k": [20, 50, 100]}
     test = {"split": "test"}
-    assert comparable_to("official", whole, test, settings) == "PVSG arXiv v1 at 0.5"
-    assert comparable_to("weak_official", whole, test, settings) == "PVSG arXiv v1 at 0.1"
-    assert comparable_to("volume", whole, test, settings) is None
-    assert comparable_to("card", whole, test, settings) is None
-    assert comparable_to("official", whole.slice(1), test, settings) is None
-    assert comparable_to("official", whole, {"split": "train"}, settings) is None
-    assert comparable_to("official", whole, test, {"thresholds": [0.3], "k": [20]}) is None
-    assert comparable_to("official", whole, test, {"thresholds": None, "k": [7]}) is None
+    assert BENCHMARK.comparable_to("official", whole, test, settings) == "PVSG arXiv v1 at 0.5"
+    assert BENCHMARK.comparable_to("weak_official", whole, test, settings) == "PVSG arXiv v1 at 0.1"
+    assert BENCHMARK.comparable_to("volume", whole, test, settings) is None
+    assert BENCHMARK.comparable_to("card", whole, test, settings) is None
+    assert BENCHMARK.comparable_to("official", whole.slice(1), test, settings) is None
+    assert BENCHMARK.comparable_to("official", whole, {"split": "train"}, settings) is None
+    assert BENCHMARK.comparable_to("official", whole, test, {"thresholds": [0.3], "k": [20]}) is None
+    assert BENCHMARK.comparable_to("official", whole, test, {"thresholds": None, "k": [7]}) is None
     oracle = whole.set_column(whole.column_names.index("oracle"), "oracle", pa.array(["tubes"] * 62))
-    assert comparable_to("official", oracle, test, settings) is None
+    assert BENCHMARK.comparable_to("official", oracle, test, settings) is None
 
 
 class TestPublished:

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bench_datasets.benchmarks.instancebench.prediction_pairing import pair_expressions
-from bench_datasets.benchmarks.instancebench.predictions import FEATURES
+from bench_datasets.benchmarks.instancebench.prediction_rows import FEATURES
 from bench_datasets.faults import BenchError
 
 IDS = ["a-0", "a-1", "b-0", "b-1"]

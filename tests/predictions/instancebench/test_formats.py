@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from PIL import Image
 from pycocotools import mask as coco
 
-from bench_datasets.benchmarks.instancebench.predictions import FEATURES, READERS
+from bench_datasets.benchmarks.instancebench.prediction_rows import FEATURES
+from bench_datasets.benchmarks.instancebench.predictions import FORM
 from bench_datasets.faults import BenchError
 from bench_datasets.masks import MASK_TYPE
 from bench_datasets.predictions import read_predictions
@@ -266,7 +267,7 @@ def test_files_that_cannot_be_read_are_faults(tmp_path: Path) -> None:
     assert len(read_predictions("instancebench", tmp_path / "npz")) == len(arrays) + 1
 
 
-@pytest.mark.parametrize("format", [None, *READERS])
+@pytest.mark.parametrize("format", [None, *FORM.readers])
 def test_nothing_there(tmp_path: Path, format: str | None) -> None:
     with pytest.raises(BenchError, match="nothing there"):
         read_predictions("instancebench", tmp_path / "nowhere", format=format)

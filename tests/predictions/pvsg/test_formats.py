@@ -15,7 +15,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from bench_datasets.benchmarks.pvsg.predictions import FEATURES, READERS
+from bench_datasets.benchmarks.pvsg.prediction_rows import FEATURES
+from bench_datasets.benchmarks.pvsg.predictions import FORM
 from bench_datasets.faults import BenchError
 from bench_datasets.predictions import read_predictions
 
@@ -226,7 +227,7 @@ def test_tables_that_lack_columns(columns: dict[str, Any]) -> None:
         read_predictions("pvsg", Dataset.from_dict(columns))
 
 
-@pytest.mark.parametrize("format", [None, *READERS])
+@pytest.mark.parametrize("format", [None, *FORM.readers])
 def test_nothing_there(tmp_path: Path, format: str | None) -> None:
     with pytest.raises(BenchError, match="nothing there"):
         read_predictions("pvsg", tmp_path / "nowhere", format=format)

@@ -11,7 +11,8 @@ import pytest
 from datasets import Dataset, load_dataset
 
 import bench_datasets  # noqa: F401  (registers the builder)
-from bench_datasets.benchmarks.pvsg.predictions import noted_faults, pair_videos
+from bench_datasets.benchmarks.pvsg.dangling_ids import noted_faults
+from bench_datasets.benchmarks.pvsg.prediction_pairing import pair_videos
 from bench_datasets.benchmarks.pvsg.vocabulary import PREDICATES, STUFF, THINGS
 from bench_datasets.faults import FAULTS, BenchError
 from bench_datasets.predictions import CheckReport, check

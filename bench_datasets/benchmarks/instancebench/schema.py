@@ -1,11 +1,21 @@
-"""InstanceBench's score table: its columns, documented one by one. One row a TCES, run and condition."""
+"""InstanceBench's columns: those that scoring reads, and those of the score table."""
 
 from __future__ import annotations
 
-from datasets import Features, List, Value
+from datasets import List, Value
 
 TEXTS, FLAGS, PIXELS = List(Value("string")), List(Value("bool")), List(Value("int64"))
 
+ORIGINAL = "original"
+"""The condition of the benchmark's own expressions, without an intervention."""
+
+CONDITIONS = (ORIGINAL, "category_only", "text_swap", "logic_explicit", "deliberation", "same_class_context")
+"""The conditions that the benchmark knows: the expression as it is, two interventions, three aids."""
+
+TRUTH_COLUMNS = (
+    "key", "image_id", "source", "category", "height", "width", "target", "candidates", "expressions", "faults",
+)  # fmt: skip
+PREDICTION_COLUMNS = ("mask", "box", "candidate_id", "run", "condition", "pred_faults")
 SCORE_COLUMNS: dict[str, tuple[object, str]] = {
     "key": (Value("string"), "the TCES"),
     "run": (Value("string"), "run of the model, `0` where there is one"),
@@ -56,9 +66,3 @@ BOUNDARY_COLUMNS: dict[str, tuple[object, str]] = {
     "contour_true": (PIXELS, "pixels of the target's contour"),
 }
 """Further columns where the option `boundary` asks for them, aligned with the expressions."""
-
-
-def features(boundary: bool = False) -> Features:
-    """The score table's `Features`, with the columns of the option `boundary` or without."""
-    columns = {**SCORE_COLUMNS, **(BOUNDARY_COLUMNS if boundary else {})}
-    return Features({name: feature for name, (feature, _) in columns.items()})

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from datasets import Features, List, Value
+from datasets import List, Value
 
 VOID = "void"
 """Value of `class_category` for void, which is a class of STQ under the protocol `step`."""
 
 TEXTS, FLAGS, COUNTS, PIXELS = List(Value("string")), List(Value("bool")), List(Value("int32")), List(Value("int64"))
+
+TRUTH_COLUMNS = (
+    "key", "source", "height", "width", "fps", "num_frames", "frames_present", "objects", "tubes", "relations",
+    "relations_left_out", "faults",
+)  # fmt: skip
+PREDICTION_COLUMNS = ("pred_tubes", "pred_triplets", "pred_faults")
 
 SCORE_COLUMNS: dict[str, tuple[object, str]] = {
     "key": (Value("string"), "the video's id"),
@@ -71,8 +77,3 @@ SCORE_COLUMNS: dict[str, tuple[object, str]] = {
 }
 """Feature and meaning of every column. VPQ and STQ need one label a pixel: where predicted tubes overlap, the pixel is
 the first one's there; everything else is measured on the tubes as given."""
-
-
-def features() -> Features:
-    """The score table's `Features`."""
-    return Features({name: feature for name, (feature, _) in SCORE_COLUMNS.items()})

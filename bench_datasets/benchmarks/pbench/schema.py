@@ -1,8 +1,14 @@
-"""PBench's score table: its columns, documented one by one. Exact integers that every number is made of afterwards."""
+"""PBench's columns: those that scoring reads, and those of the score table."""
 
 from __future__ import annotations
 
-from datasets import Features, List, Value
+from datasets import List, Value
+
+LEVELS = ("level_0", "level_1", "level_2", "level_3", "level_4", "dense")
+"""The parts in the order of the paper's table: names of the source's splits and of the column `level`."""
+
+TRUTH_COLUMNS = ("key", "id", "level", "expression", "masks", "count", "faults", "image_sha256")
+PREDICTION_COLUMNS = ("pred_masks", "pred_scores", "pred_centers", "pred_sizes", "pred_faults")
 
 SCORE_COLUMNS: dict[str, tuple[object, str]] = {
     "key": (Value("string"), "the truth row's key, `<level>/<id>`"),
@@ -51,9 +57,3 @@ BOUNDARY_COLUMNS: dict[str, tuple[object, str]] = {
 }
 """Further columns where the option `boundary` asks for them; `masks.boundary_pairs` says what a region and a contour
 are, and what is near."""
-
-
-def features(boundary: bool = False) -> Features:
-    """The score table's `Features`, with the columns of the option `boundary` or without."""
-    columns = {**SCORE_COLUMNS, **(BOUNDARY_COLUMNS if boundary else {})}
-    return Features({name: feature for name, (feature, _) in columns.items()})

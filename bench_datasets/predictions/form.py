@@ -1,0 +1,34 @@
+"""`PredictionForm`: how a benchmark's predictions are written, read and checked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from datasets import Features
+
+from bench_datasets.predictions.files import Location
+
+if TYPE_CHECKING:
+    from bench_datasets.predictions.check import CheckReport
+
+
+@dataclass(frozen=True)
+class PredictionForm:
+    """How a benchmark's predictions are written, read and checked.
+
+    Attributes:
+        features: columns of `read_predictions`.
+        readers: a reader per format name; each yields batches with the columns of `features`.
+        read_dataset: reads predictions that are Python objects: a Dataset, a list of dictionaries, a DataFrame, ...
+        detect: tells the format of a file or folder.
+        check: checks predictions, with or without ground truth.
+    """
+
+    features: Features
+    readers: Mapping[str, Callable[[Location], Iterator[pa.RecordBatch]]]
+    read_dataset: Callable[[Any], Iterator[pa.RecordBatch]]
+    detect: Callable[[Location], str]
+    check: Callable[[Any, Any], CheckReport]

@@ -1,0 +1,35 @@
+"""Predictions with a list of masks per row, named by key or by id: columns, formats, check."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from bench_datasets.predictions import mask_lines
+from bench_datasets.predictions.check_masks import check
+from bench_datasets.predictions.detect import recognise
+from bench_datasets.predictions.form import PredictionForm
+from bench_datasets.predictions.formats import coco, npy_folder, npz, png_folder
+from bench_datasets.predictions.mask_columns import Columns
+from bench_datasets.predictions.mask_rows import FEATURES
+from bench_datasets.predictions.tables import Tables
+
+_TABLES = Tables(Columns.known, Columns, mask_lines.from_rows, mask_lines.name_field, "masks")
+
+MASK_FORM = PredictionForm(
+    features=FEATURES,
+    readers={
+        "jsonl": mask_lines.read,
+        "falcon": mask_lines.read_falcon,
+        "coco": coco.read,
+        "parquet": _TABLES.read,
+        "arrow": _TABLES.read,
+        "saved": _TABLES.read_saved,
+        "npz": npz.read,
+        "npy": npy_folder.read,
+        "png": png_folder.read,
+    },
+    read_dataset=_TABLES.read_dataset,
+    detect=partial(recognise, benchmark="pbench"),
+    check=check,
+)
+"""The form of benchmarks whose rows are expressions with masks."""
