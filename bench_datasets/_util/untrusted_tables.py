@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import IO, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,6 +17,9 @@ BATCH = 1 << 26
 
 ROW = 1 << 30
 """Most bytes of one row: 1 GiB."""
+
+BODY = 1 << 32
+"""Most bytes to which one compressed batch of an Arrow file may unpack: 4 GiB."""
 
 FREE_VALUES, VALUES = 1 << 20, 256
 """A column may hold about a million values, and 256 per byte of its file beyond that."""
@@ -81,6 +85,138 @@ def check_parquet(metadata: pq.FileMetaData, columns: Sequence[str], budget: Bud
     budget.values(max(counts.values()))
     Budget(budget.size, budget.shown).spend(stored)
     return stored
+
+
+def check_arrow(stream: IO[bytes], budget: Budget) -> None:
+    """Stop at an Arrow file whose compressed batches unpack to far more than the file holds.
+
+    Every compressed buffer begins with its unpacked length, which Arrow allocates and fills exactly. Only the metadata
+    of the batches and these lengths are read, so that nothing is unpacked.
+
+    Args:
+        stream: an Arrow IPC file (Feather) or stream that can seek; it is left at its beginning.
+        budget: of the file.
+
+    Raises:
+        BenchError: the batches come to more than the budget, one is larger than `BODY`, or they overlap.
+        ValueError: the metadata is broken.
+    """
+    stream.seek(0)
+    indexed = stream.read(6) == b"ARROW1"
+    total, metadata_bytes = Budget(budget.size, budget.shown), 0
+    try:
+        for message, body in _indexed(stream, budget.size) if indexed else _streamed(stream):
+            metadata_bytes += len(message)
+            if metadata_bytes > budget.size:
+                raise BenchError(f"{budget.shown}: expected batches that do not overlap; write the file again")
+            held = _compressed(stream, message, body)
+            total.spend(held)
+            if held > BODY:
+                raise BenchError(
+                    f"{budget.shown}: expected at most {BODY:,} bytes in one compressed batch, found {held:,}; write "
+                    "fewer rows per batch"
+                )
+    except struct.error as error:
+        raise ValueError(f"metadata of a batch: {error}") from error
+    stream.seek(0)
+
+
+def _streamed(stream: IO[bytes]) -> Iterator[tuple[bytes, int]]:
+    """The metadata of each message of an Arrow stream, and where its body begins."""
+    at = 0
+    while True:
+        stream.seek(at)
+        start = stream.read(8)
+        if len(start) < 8:
+            return
+        mark, length = struct.unpack("<Ii", start)
+        begin = at + 8
+        if mark != 0xFFFFFFFF:  # before Arrow 0.15 there was no mark
+            length, begin = struct.unpack("<i", start[:4])[0], at + 4
+        if length <= 0:
+            return
+        stream.seek(begin)
+        message = stream.read(length)
+        body = _scalar(message, _root(message), 3, "q")
+        if len(message) < length or body < 0:
+            return  # cut or broken: Arrow says so
+        yield message, begin + length
+        at = begin + length + body
+
+
+def _indexed(stream: IO[bytes], size: int) -> Iterator[tuple[bytes, int]]:
+    """The metadata of each message that an Arrow file's footer names, and where its body begins."""
+    stream.seek(max(0, size - 10))
+    length = struct.unpack("<i", stream.read(10)[:4])[0]
+    if not 0 < length <= size - 10:
+        return  # Arrow says what is wrong
+    stream.seek(size - 10 - length)
+    footer = stream.read(length)
+    root = _root(footer)
+    for field in (2, 3):  # dictionaries and batches
+        for at in _vector(footer, root, field, 24):
+            offset, whole = struct.unpack_from("<qi", footer, at)
+            if not 0 <= offset <= size or not 8 <= whole <= size:
+                raise ValueError("a batch lies outside the file")
+            stream.seek(offset)
+            message = stream.read(whole)
+            marked = message[:4] == b"\xff\xff\xff\xff"
+            yield message[8 if marked else 4 :], offset + whole
+
+
+def _compressed(stream: IO[bytes], message: bytes, body: int) -> int:
+    """Bytes to which the compressed buffers of a message unpack."""
+    table = _root(message)
+    kind = _scalar(message, table, 1, "B")
+    batch = _child(message, table, 2)
+    if kind == 2 and batch:  # a dictionary holds a batch
+        batch = _child(message, batch, 1)
+    if kind not in (2, 3) or not batch or not _child(message, batch, 3):
+        return 0
+    held = 0
+    for at in _vector(message, batch, 2, 16):
+        offset, length = struct.unpack_from("<qq", message, at)
+        if length >= 8 and offset >= 0:
+            stream.seek(body + offset)
+            start = stream.read(8)
+            stated = struct.unpack("<q", start)[0] if len(start) == 8 else 0
+            held += length if stated < 0 else stated
+    return held
+
+
+def _root(data: bytes) -> int:
+    return int(struct.unpack_from("<I", data, 0)[0])
+
+
+def _slot(data: bytes, table: int, field: int) -> int:
+    """Where a field of a FlatBuffers table lies; 0 where it is absent."""
+    entries = table - struct.unpack_from("<i", data, table)[0]
+    if entries < 0:
+        raise struct.error("a table points outside")
+    (size,) = struct.unpack_from("<H", data, entries)
+    offset = struct.unpack_from("<H", data, entries + 4 + 2 * field)[0] if 6 + 2 * field <= size else 0
+    return table + offset if offset else 0
+
+
+def _scalar(data: bytes, table: int, field: int, kind: str) -> int:
+    at = _slot(data, table, field)
+    return int(struct.unpack_from(f"<{kind}", data, at)[0]) if at else 0
+
+
+def _child(data: bytes, table: int, field: int) -> int:
+    at = _slot(data, table, field)
+    return at + int(struct.unpack_from("<I", data, at)[0]) if at else 0
+
+
+def _vector(data: bytes, table: int, field: int, width: int) -> range:
+    """Where each item of a vector lies, items of so many bytes."""
+    at = _child(data, table, field)
+    if not at:
+        return range(0)
+    (count,) = struct.unpack_from("<I", data, at)
+    if at + 4 + count * width > len(data):
+        raise struct.error("a vector reaches past the end")
+    return range(at + 4, at + 4 + count * width, width)
 
 
 def texts(metadata: pq.FileMetaData, columns: Sequence[str]) -> list[str]:

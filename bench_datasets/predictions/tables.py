@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from datasets import Dataset, IterableDataset
 
-from bench_datasets._util.untrusted_tables import BATCH, Budget, check_parquet, plain_batches, texts
+from bench_datasets._util.untrusted_tables import BATCH, Budget, check_arrow, check_parquet, plain_batches, texts
 from bench_datasets.faults import BenchError, shorten
 from bench_datasets.predictions.files import Location, files_in
 from bench_datasets.predictions.json_records import whole
@@ -72,9 +72,15 @@ class Tables:
         if location.kind != "directory":
             raise BenchError(f"{location.shown}: expected a folder that save_to_disk wrote, found one file")
         path = location.fs.unstrip_protocol(location.path)
-        budget = Budget(sum(file.size for file in _saved_files(location)), location.shown)
+        files = _saved_files(location)
+        budget = Budget(sum(file.size for file in files), location.shown)
         try:
+            for file in files:
+                with file.open() as stream:
+                    check_arrow(stream, Budget(file.size, file.shown))
             saved = datasets.load_from_disk(path)
+        except BenchError:
+            raise
         except Exception as error:
             raise BenchError(f"{location.shown}: expected a folder that save_to_disk wrote, found: {error}") from error
         yield from self.read_dataset(saved, location.shown, budget)
@@ -142,6 +148,7 @@ class Tables:
                 if start[:4] == b"PAR1":
                     yield from self._parquet(stream, budget)
                     return
+                check_arrow(stream, budget)
                 opened = pa.ipc.open_file(stream) if start[:6] == b"ARROW1" else pa.ipc.open_stream(stream)
                 yield opened.schema.empty_table()
                 indexed = start[:6] == b"ARROW1"

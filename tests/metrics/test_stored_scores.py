@@ -37,10 +37,11 @@ def written(table: pa.Table, folder: Path, **options: Any) -> Path:
     return folder
 
 
-def test_read_scores_list_bomb_is_refused(scores: Dataset, tmp_path: Path) -> None:
+def test_read_scores_list_bomb_is_refused(scores: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = scores.with_format("arrow")[:1].drop_columns(["position_truth"])
-    huge = pa.array([np.zeros(1 << 28, np.int32)], pa.list_(pa.int32()))
+    huge = pa.array([np.zeros(1 << 22, np.int32)], pa.list_(pa.int32()))  # stands for a bound and a list 128 times this
     bomb = table.append_column("position_truth", huge)
+    monkeypatch.setattr(files, "MAX_DECODED", 1 << 24)
     with pytest.raises(BenchError, match="bytes in memory"):
         files.read_scores(written(bomb, tmp_path, compression="zstd"))
     assert (tmp_path / "scores.parquet").stat().st_size < 100_000

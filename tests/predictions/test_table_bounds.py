@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 from pathlib import Path
 from typing import Any
@@ -58,6 +60,68 @@ def test_read_tables_repeated_long_text_refused(ending: str, tmp_path: Path) -> 
     write(path, table(repeated("0" * 1_000_000, 8192), 256))
     with pytest.raises(BenchError, match=rf"p\.{ending}: expected a file that unpacks to at most 256 times its size"):
         read_predictions("pbench", path)
+
+
+@pytest.mark.parametrize("form", ["file", "stream", "saved"])
+def test_read_arrow_compressed_body_refused_before_it_is_unpacked(
+    form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bounds, "FREE_BYTES", 1 << 20)
+    masks = pa.array([{"size": [9, 9], "counts": "0" * (1 << 24)}], MASK)
+    content = table(masks, 1)
+    path: Path = tmp_path / "p.arrow"
+    if form == "saved":
+        path = tmp_path / "saved"
+        Dataset.from_list([{"id": 1, "pred_masks": [TINY]}]).save_to_disk(path)
+    (file,) = path.glob("*.arrow") if form == "saved" else [path]
+    make = pa.ipc.new_file if form == "file" else pa.ipc.new_stream
+    # The other codec, LZ4, packs 255 to 1 at best.
+    with make(file, content.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as writer:
+        writer.write_table(content)
+    before = pa.total_allocated_bytes()
+    monkeypatch.setattr(pa.ipc, "open_file", None)  # must not be reached
+    monkeypatch.setattr(pa.ipc, "open_stream", None)
+    with pytest.raises(BenchError, match=rf"{file.name}: expected a file that unpacks to at most 256 times its size"):
+        read_predictions("pbench", path)
+    assert pa.total_allocated_bytes() == before
+
+
+@pytest.mark.parametrize("compression", ["zstd", "lz4", None])
+@pytest.mark.parametrize("make", [pa.ipc.new_file, pa.ipc.new_stream])
+def test_check_arrow_counts_bytes_that_arrow_unpacks(make: Any, compression: str | None) -> None:
+    column = pa.array(["x" * 1000, "y" * 3000] * 40).dictionary_encode()
+    content = pa.record_batch({"a": column, "b": pa.array(range(80), pa.int64())})
+    sink = io.BytesIO()
+    with make(sink, content.schema, options=pa.ipc.IpcWriteOptions(compression=compression)) as writer:
+        writer.write_batch(content)
+    spent: list[int] = []
+
+    class Counter(bounds.Budget):
+        def spend(self, held: int) -> None:
+            spent.append(held)
+
+    data = sink.getvalue()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bounds, "Budget", Counter)
+        bounds.check_arrow(io.BytesIO(data), Counter(len(data), "p"))
+    if compression is None:
+        assert sum(spent) == 0
+    else:  # 4,000 letters and 3 offsets; 80 indices of 4 bytes and 80 numbers of 8, padded by a few bytes
+        assert 4012 + 960 <= sum(spent) <= 4012 + 960 + 256
+
+
+@pytest.mark.parametrize("make", [pa.ipc.new_file, pa.ipc.new_stream])
+def test_check_arrow_changed_bytes_end_in_value_error_at_most(make: Any) -> None:
+    sink = io.BytesIO()
+    content = table(pa.array([TINY] * 4, MASK), 2)
+    with make(sink, content.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as writer:
+        writer.write_table(content)
+    data, rng = sink.getvalue(), np.random.default_rng(0)
+    for _ in range(300):
+        changed = bytearray(data)
+        changed[rng.integers(8, len(data))] = rng.integers(256)
+        with contextlib.suppress(ValueError):  # whatever is left, the check ends, by a ValueError at most
+            bounds.check_arrow(io.BytesIO(bytes(changed)), bounds.Budget(len(data), "p"))
 
 
 def test_read_tables_list_of_untyped_nulls_refused(tmp_path: Path) -> None:
