@@ -167,3 +167,25 @@ def test_check_unknown_code_and_long_names_shown_shortened() -> None:
 def test_unlike_names_that_occur_in_truth_no_hint() -> None:
     assert unlike("ids", [7], [7]) == ""
     assert "they look like 7, the truth's like 8" in unlike("ids", [7], [8])
+
+
+@pytest.mark.parametrize("form", ["jsonl", "dataset"])
+def test_read_video_of_too_many_tubes_noted_once(form: str, tmp_path: Path) -> None:
+    tubes = [{"tube_id": str(i), "category": "adult", "frames": [0], "masks": [RLE]} for i in range(16_385)]
+    row: dict[str, Any] = {"video_id": "v", "tubes": tubes}
+    (tmp_path / "p.jsonl").write_text(json.dumps({**row, "triplets": []}))
+    given: Any = Dataset.from_list([{"key": "v", "pred_tubes": tubes}]) if form == "dataset" else tmp_path / "p.jsonl"
+    read = read_predictions("pvsg", given)
+    assert read["pred_tubes"][0] == []
+    texts = [fault["text"] for fault in read["pred_faults"][0]]
+    assert texts == ["tubes: expected at most 16,384 tubes in one video, found 16,385; none of them is read"]
+
+
+def test_read_video_of_too_many_triplets_noted_once(tmp_path: Path) -> None:
+    (tmp_path / "p.jsonl").write_text(json.dumps({"video_id": "v", "tubes": [], "triplets": [0] * (2**20 + 1)}))
+    read = read_predictions("pvsg", tmp_path / "p.jsonl")
+    assert read["pred_triplets"][0] == []
+    texts = [fault["text"] for fault in read["pred_faults"][0]]
+    assert texts == [
+        "triplets: expected at most 1,048,576 triplets in one video, found 1,048,577; none of them is read"
+    ]

@@ -9,7 +9,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from bench_datasets.benchmarks.pvsg.prediction_parse import TRIPLETS, TUBES, name_tube, read_category, to_video
+from bench_datasets.benchmarks.pvsg.prediction_parse import (
+    TRIPLETS,
+    TUBES,
+    name_tube,
+    read_category,
+    refuse_many,
+    to_video,
+)
 from bench_datasets.benchmarks.pvsg.prediction_rows import SCHEMA, Tube, Video, to_batch
 from bench_datasets.faults import BenchError
 from bench_datasets.masks import joined, list_offsets, list_values
@@ -153,6 +160,8 @@ def _batch_of(row: Mapping[str, Any], place: int) -> pa.RecordBatch:
 def _add_tubes(video: Video, column: pa.Array) -> None:
     """The tubes of the column's one row, whose masks are validated as they lie."""
     structs = list_values(column)
+    if refuse_many(video, len(structs)):
+        return
     there = structs.is_valid().to_pylist()
     ids, categories, frames = (structs.field(name).to_pylist() for name in ("tube_id", "category", "frames"))
     lists = structs.field("masks")

@@ -71,11 +71,28 @@ def read_key(video: Video, record: Mapping[str, Any], place: str) -> None:
     video.faults.append(("unknown_row", f"{place}: {problem}"))
 
 
+MAX_TUBES = 2**14
+"""Most tubes of one video that are read; bounds the time that one video takes."""
+
+MAX_TRIPLETS = 2**20
+"""Most triplets of one video that are read; every pair of a hundred tubes with every predicate gives 564,300."""
+
+
+def refuse_many(video: Video, tubes: int) -> bool:
+    """Whether a video has more than `MAX_TUBES` tubes, which is then a fault of it."""
+    if tubes > MAX_TUBES:
+        found = f"found {tubes:,}; none of them is read"
+        video.faults.append(("malformed_mask", f"tubes: expected at most {MAX_TUBES:,} tubes in one video, {found}"))
+    return tubes > MAX_TUBES
+
+
 def add_tubes(video: Video, value: object) -> None:
     """Read a list of `{tube_id, category, frames, masks}`; what cannot be a tube is left out with a fault."""
     items = [] if value is None else as_list(value)
     if items is None:
         video.faults.append(("malformed_mask", f"tubes: expected a list of tubes, found {show(value)}"))
+        return
+    if refuse_many(video, len(items)):
         return
     names: set[str] = set()
     for i, raw in enumerate(items):
@@ -132,6 +149,10 @@ def read_triplets(value: object, faults: Found) -> list[dict[str, Any]]:
     items = [] if value is None else as_list(value)
     if items is None:
         faults.append(("bad_score", f"triplets: expected a list of triplets, found {show(value)}"))
+        return []
+    if len(items) > MAX_TRIPLETS:
+        found = f"found {len(items):,}; none of them is read"
+        faults.append(("bad_score", f"triplets: expected at most {MAX_TRIPLETS:,} triplets in one video, {found}"))
         return []
     triplets = []
     for i, raw in enumerate(items):
