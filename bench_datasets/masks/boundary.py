@@ -148,7 +148,13 @@ def union_masks(column: MaskColumn, groups: ArrayLike, heights: ArrayLike, width
             f" found {column.heights[i]} x {column.widths[i]}"
         )
     axis = Axis(height, width, gaps=np.ones(len(height), np.int64))
-    return _masks(join(axis.lay(column, group), touching=True), axis)
+    total = np.concatenate([[0], np.cumsum(np.diff(column.offsets))])
+    parts, first = [Intervals(np.zeros(0, np.int64), np.zeros(0, np.int64))], 0
+    while first < len(column):  # about CHUNK_RUNS runs at a time: what overlaps is united before the next are laid out
+        last = max(first + 1, int(np.searchsorted(total, total[first] + CHUNK_RUNS, side="right")) - 1)
+        parts.append(join(axis.lay(column.part(first, last), group[first:last]), touching=True))
+        first = last
+    return _masks(join(*parts, touching=True), axis)
 
 
 def _diagonal(heights: ArrayLike, widths: ArrayLike) -> NDArray[np.float64]:

@@ -246,3 +246,12 @@ def test_unions_of_what_does_not_fit(groups: list[int], heights: list[int], word
     column: Any = MaskColumn.from_dense([full(2, 3)])
     with pytest.raises(MaskError, match=words):
         union_masks(column, groups, heights, [3] * len(heights))
+
+
+@pytest.mark.parametrize("runs", [1, 500, 3000])
+def test_union_masks_in_parts_equal_to_pixels(runs: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bench_datasets.masks.boundary.CHUNK_RUNS", runs)
+    dense = np.random.default_rng(0).random((30, 20, 33)) < 0.3
+    union = union_masks(MaskColumn.from_dense(dense), [0, 12, 12, 30], [20] * 3, [33] * 3)
+    expected = [dense[:12].any(axis=0), np.zeros((20, 33), bool), dense[12:].any(axis=0)]
+    assert union.to_pylist() == MaskColumn.from_dense(expected).to_pylist()
