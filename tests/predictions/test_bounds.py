@@ -189,3 +189,13 @@ def test_read_video_of_too_many_triplets_noted_once(tmp_path: Path) -> None:
     assert texts == [
         "triplets: expected at most 1,048,576 triplets in one video, found 1,048,577; none of them is read"
     ]
+
+
+def test_read_video_of_too_many_masks_noted_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bench_datasets.benchmarks.pvsg.prediction_rows.MAX_VIDEO_MASKS", 3)
+    tubes = [{"tube_id": str(i), "category": "adult", "frames": [0, 1], "masks": [RLE] * 2} for i in range(2)]
+    (tmp_path / "p.jsonl").write_text(json.dumps({"video_id": "v", "tubes": tubes, "triplets": []}))
+    read = read_predictions("pvsg", tmp_path / "p.jsonl")
+    assert [tube["masks"] for tube in read["pred_tubes"][0]] == [[], []]
+    texts = [fault["text"] for fault in read["pred_faults"][0]]
+    assert texts == ["tubes: expected at most 3 masks in one video, found 4; none of them is read"]

@@ -52,6 +52,9 @@ SCHEMA: pa.Schema = FEATURES.arrow_schema
 LAST_FRAME = 2**31 - 1
 """The largest frame number."""
 
+MAX_VIDEO_MASKS = 2**21
+"""Most masks of one video that are read; bounds the time and memory that one video takes."""
+
 _TUBE: pa.StructType = SCHEMA.field("pred_tubes").type.value_type
 
 
@@ -141,11 +144,17 @@ def to_batch(video: Video) -> pa.RecordBatch:
 
 
 def _even(video: Video) -> None:
-    """Empty the tubes that have not one frame a mask: nobody knows which belongs to which."""
+    """Empty the tubes that have not one frame per mask, and all tubes of a video with too many masks."""
     for tube in video.tubes:
         if len(tube.frames) != len(tube.masks):
             found = f"found {len(tube.frames)} frames and {len(tube.masks)} masks; all are left out"
             video.faults.append(("malformed_mask", f"tube {tube.tube_id}: expected one frame a mask, {found}"))
+            tube.frames, tube.masks = [], []
+    total = sum(len(tube.masks) for tube in video.tubes)
+    if total > MAX_VIDEO_MASKS:
+        text = f"tubes: expected at most {MAX_VIDEO_MASKS:,} masks in one video, found {total:,}; none of them is read"
+        video.faults.append(("malformed_mask", text))
+        for tube in video.tubes:
             tube.frames, tube.masks = [], []
 
 
