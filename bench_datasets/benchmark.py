@@ -10,6 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
+from datasets import List, Value
+
 from bench_datasets.benchmarks import NAMES
 from bench_datasets.faults import BenchError
 from bench_datasets.plugins import Plugin, PluginError, find_plugins, warn
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from bench_datasets.results.estimates import Gathered
     from bench_datasets.results.legend import Meaning
     from bench_datasets.results.result import Metric, Slice
+    from bench_datasets.scoring.batch import Batch
     from bench_datasets.scoring.faulty_rows import Faulty
     from bench_datasets.scoring.options import ScoreOptions
     from bench_datasets.scoring.units import Units
@@ -69,6 +72,16 @@ class Protocol:
     comparable_to: str | None = None
 
 
+COMMON_SCORE_COLUMNS: Mapping[str, tuple[object, str]] = {
+    "key": (Value("string"), "the ground truth row's key"),
+    "cluster": (Value("string"), "what the row is resampled with"),
+    "protocol": (Value("string"), "protocol and version, such as `default@1`"),
+    "row_sha256": (Value("string"), "hash of the ground truth row's labels and masks; empty for invalid masks"),
+    "faults": (List(Value("string")), "fault codes of the ground truth row and of its prediction"),
+    "skipped": (Value("bool"), "whether a fault kept the row from being scored"),
+}
+"""Feature and meaning of the columns that every score table has."""
+
 ProtocolT = TypeVar("ProtocolT")
 
 
@@ -96,7 +109,7 @@ def choose_protocol(benchmark: str, protocols: Mapping[str, ProtocolT], name: st
 class Benchmark(ABC):
     """A benchmark: its data, protocols, scoring and statistics.
 
-    A subclass declares the attributes and implements `score_table` and `statistics`. All other methods have defaults
+    A subclass declares the attributes and implements `measure` and `statistics`. All other methods have defaults
     for benchmarks with one prediction per row. A package declares an instance as entry point of the group
     `bench_datasets.benchmarks`; docs/add-a-benchmark.md shows a complete one.
 
@@ -115,9 +128,10 @@ class Benchmark(ABC):
         score_columns: feature and meaning of each column of the score table. `key`, `cluster`, `protocol`,
             `row_sha256`, `faults` and `skipped` must be among them.
         boundary_columns: further score columns of the option `boundary`; empty for a benchmark without that option.
+        skipped_values: value of a measured column in rows that are not scored, by column; otherwise 0 or an empty list.
         sort_columns: columns that a score table is sorted by, and that identify a row.
         unit: what the bootstrap resamples.
-        options: options of scoring that the benchmark has: `k` (ranks), `oracle`, `count-as-wrong`.
+        options: options of scoring that the benchmark has: `k` (ranks), `oracle`.
         lower_is_better: names of metrics of which less is better.
         counts: names of metrics that are plain counts, without a confidence interval.
         unpaired_slices: slices that each run cuts for itself, so that runs can't be paired over them.
@@ -146,6 +160,7 @@ class Benchmark(ABC):
     prediction_columns: ClassVar[tuple[str, ...]] = ("pred_masks", "pred_scores", "pred_faults")
     score_columns: ClassVar[Mapping[str, tuple[object, str]]]
     boundary_columns: ClassVar[Mapping[str, tuple[object, str]]] = {}
+    skipped_values: ClassVar[Mapping[str, Any]] = {}
     sort_columns: ClassVar[tuple[str, ...]] = ("key",)
     unit: ClassVar[str] = "row"
     options: ClassVar[frozenset[str]] = frozenset()
@@ -309,7 +324,34 @@ class Benchmark(ABC):
 
     # Scoring
 
+    def read_batch(self, batch: pa.Table | Mapping[str, Any], options: ScoreOptions) -> Batch:
+        """Read ground truth rows with their predictions; by default lists of masks.
+
+        Args:
+            batch: n rows, as an Arrow table or as columns by name.
+            options: how to score.
+
+        Raises:
+            BenchError: a column is absent.
+        """
+        from bench_datasets.scoring.mask_batch import MaskBatch
+
+        del options
+        return MaskBatch.read(self, batch)
+
     @abstractmethod
+    def measure(self, rows: Any, protocol: Any, options: ScoreOptions) -> Mapping[str, Any]:
+        """Measure rows without faults: integers from which every number is made.
+
+        Args:
+            rows: n rows, of the type that `read_batch` returns.
+            protocol: one of `protocols`.
+            options: how to score.
+
+        Returns:
+            n values per column, for all columns of `score_columns` that `rows` does not fill itself.
+        """
+
     def score_table(
         self, batch: pa.Table | Mapping[str, Any], options: ScoreOptions, decoded: Decoded | None = None
     ) -> pa.Table:
@@ -327,18 +369,21 @@ class Benchmark(ABC):
             FaultError: a row has a fault and the options say to stop.
             BenchError: a column is absent.
         """
+        from bench_datasets.scoring.batch import score_batch
 
-    def row_faults(self, batch: pa.Table | Mapping[str, Any], options: ScoreOptions) -> Faulty | None:
-        """The rows of a batch that can't be scored; nothing is scored.
+        rows = self.read_batch(batch, options)
+        if decoded is not None:
+            rows.use_decoded(decoded)
+        return score_batch(self, rows, options)
 
-        Returns:
-            The faults by row; `None` for a benchmark that finds them only while it scores.
+    def row_faults(self, batch: pa.Table | Mapping[str, Any], options: ScoreOptions) -> Faulty:
+        """The rows of a batch that can't be scored, with their faults; nothing is scored.
 
         Raises:
             FaultError: there is such a row and the options say to stop.
+            BenchError: a column is absent.
         """
-        del batch, options
-        return None
+        return self.read_batch(batch, options).find_faults(self.protocol(options.protocol), options)
 
     # Statistics
 
@@ -562,16 +607,13 @@ def _wrong(name: str, value: Any) -> str | None:
     source: object = value.source
     if not isinstance(source, Source) or not source.env:
         return f"source: expected a Source with the name of an environment variable, found {source!r}"
-    absent = [column for column in REQUIRED_SCORE_COLUMNS if column not in value.score_columns]
+    absent = [column for column in COMMON_SCORE_COLUMNS if column not in value.score_columns]
     if absent:
         return f"score_columns: expected {', '.join(absent)} among them"
     return None
 
 
 _DECLARED = ("name", "title", "builder", "source", "protocols", "headline", "truth_columns", "score_columns")
-
-REQUIRED_SCORE_COLUMNS = ("key", "cluster", "protocol", "row_sha256", "faults", "skipped")
-"""Columns that every score table has."""
 
 
 def import_error(value: Benchmark) -> str | None:

@@ -653,11 +653,3 @@ def test_rows_added_to_evaluate_one_by_one_are_judged_as_in_one_call() -> None:
         metric.add_batch(**{**rows, "levels": ["level_0"] * 3})
     metric.add_batch(**{**rows, "levels": ["level_0"] * 3}, on_fault="count-as-wrong")
     assert metric.compute(on_fault="count-as-wrong")["macro_f1/level_0"] == pytest.approx(0.5)
-
-
-def test_benchmark_without_count_as_wrong_refuses_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    from bench_datasets.benchmarks.pbench import PBench
-
-    monkeypatch.setattr(PBench, "options", frozenset())
-    with pytest.raises(bd.BenchError, match="pbench can't count faulty predictions as wrong"):
-        bd.scorer("pbench", on_fault="count-as-wrong")

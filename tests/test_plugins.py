@@ -37,7 +37,7 @@ class Toy(Benchmark):
     truth_columns = ('key',)
     score_columns = dict.fromkeys(('key', 'cluster', 'protocol', 'row_sha256', 'faults', 'skipped'), (None, ''))
 
-    def score_table(self, batch, options, decoded=None): ...
+    def measure(self, rows, protocol, options): ...
     def statistics(self, table, protocol, *, k=None, thresholds=None, by=()): ...
 
 B = Toy()
@@ -261,11 +261,14 @@ def test_doctor_tells_a_headline_that_is_no_metric(
     assert re.search(r"its headline 'mIoU' \(default\) is none of its metrics: .*miou", wrong)
 
 
-def test_the_example_is_four_files_and_an_entry() -> None:
+def test_example_plugin_is_two_short_modules() -> None:
     files = {str(path.relative_to(EXAMPLE)) for path in EXAMPLE.rglob("*") if path.is_file()}
     own = {file for file in files if "__pycache__" not in file and not file.startswith(".")}
     place = "bench_refcoco/"
-    assert own == {
-        "pyproject.toml", f"{place}__init__.py",
-        f"{place}builder.py", f"{place}metric.py", f"{place}card.md", "tests/test_refcoco.py",
-    }  # fmt: skip
+    modules = [f"{place}__init__.py", f"{place}builder.py"]
+    assert own == {"pyproject.toml", *modules, f"{place}card.md", "tests/test_refcoco.py"}
+    lines = [line for module in modules for line in (EXAMPLE / module).read_text(encoding="utf-8").splitlines()]
+    assert len([line for line in lines if line.strip()]) <= 100
+    imported = re.findall(r"^from (bench_datasets\S*) import", "\n".join(lines), re.MULTILINE)
+    assert imported
+    assert not [name for name in imported if any(part.startswith("_") for part in name.split("."))]

@@ -27,7 +27,7 @@ from bench_datasets.scoring.batching import BATCH_ROWS, ArrowRows
 from bench_datasets.scoring.files import write_scores
 from bench_datasets.scoring.hashes import content_hash
 from bench_datasets.scoring.options import ScoreOptions
-from bench_datasets.scoring.prepare import Plan, count_faults, record_of, supported, table_features
+from bench_datasets.scoring.prepare import Plan, count_faults, record_of, table_features
 
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem
@@ -87,11 +87,8 @@ def score_on_ray(
     ray = _ray()
     logging.getLogger("ray.data").setLevel(logging.WARNING)
     metric = get_benchmark(benchmark)
-    options = supported(
-        benchmark,
-        ScoreOptions(
-            metric.protocol(protocol).name, missing, on_fault, engine=engine, oracle=oracle, boundary=boundary
-        ),
+    options = ScoreOptions(
+        metric.protocol(protocol).name, missing, on_fault, engine=engine, oracle=oracle, boundary=boundary
     )
     features = table_features(benchmark, boundary=boundary)
     fs, truth = locate_parquet(truth_url)

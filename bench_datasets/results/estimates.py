@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from bench_datasets.faults import BenchError
 from bench_datasets.results.result import Metric, Slice
 from bench_datasets.results.statistics import Estimate, Statistic, estimate
 
@@ -18,6 +23,40 @@ Gathered = dict[Part, dict[str, Statistic]]
 
 AT_A_TIME = 512
 """Numbers that are estimated together: bounds what is held of their draws; the draws are the same for all."""
+
+
+def by_column(
+    table: pa.Table,
+    columns: Sequence[str],
+    numbers: Callable[[NDArray[np.int64]], dict[str, Statistic]],
+    others: Sequence[str] = (),
+) -> Gathered:
+    """The numbers of all rows, and those of the rows with each value of some columns.
+
+    Args:
+        table: n score rows.
+        columns: names of columns of the table.
+        numbers: makes the numbers of some rows, `(r,) int64`.
+        others: further names that the caller cuts slices by, for the message.
+
+    Raises:
+        BenchError: a column is absent, or a list.
+
+    Example:
+        >>> table = pa.table({"part": ["a", "b", "a"]})
+        >>> list(by_column(table, ["part"], lambda rows: {}))
+        [('', ''), ('part', 'a'), ('part', 'b')]
+    """
+    found: Gathered = {ALL: numbers(np.arange(len(table)))}
+    for column in dict.fromkeys(columns):
+        if column not in table.column_names or pa.types.is_nested(table.schema.field(column).type):
+            flat = [field.name for field in table.schema if not pa.types.is_nested(field.type)]
+            listed = f"{', '.join(others)} or one of {', '.join(flat)}" if others else f"one of {', '.join(flat)}"
+            raise BenchError(f"by: expected {listed}; got {column!r}")
+        values = np.array([str(value) for value in table[column].to_pylist()])
+        for value in sorted(set(values.tolist())):
+            found[column, value] = numbers(np.flatnonzero(values == value))
+    return found
 
 
 def better_when_higher(name: str, lower: Collection[str]) -> bool:

@@ -11,6 +11,7 @@ import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -63,6 +64,48 @@ class Statistic:
     columns: NDArray[np.int64] | Floats
     of: Callable[[Floats], Floats]
     n: int
+
+
+def quotient_of_sums(sums: Floats) -> Floats:
+    """The first sum over the second, `(...) float64` from `(..., 2)`; NaN where the second is 0.
+
+    Example:
+        >>> float(quotient_of_sums(np.array([1.0, 4.0])))
+        0.25
+    """
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray(sums[..., 0] / sums[..., 1])
+
+
+def ratio(top: NDArray[Any], bottom: NDArray[Any], rows: NDArray[np.int64]) -> Statistic:
+    """The sum of one column over the sum of another, over some rows.
+
+    Args:
+        top: `(n,)` integers, floats or flags.
+        bottom: `(n,)`, likewise.
+        rows: `(r,) int64`, the rows.
+
+    Example:
+        >>> value_of(ratio(np.array([1, 2, 7]), np.array([2, 4, 9]), np.array([0, 1])))
+        0.5
+    """
+    columns = np.stack([top, bottom], axis=1)[rows]
+    exact = columns if columns.dtype.kind == "f" else columns.astype(np.int64)
+    return Statistic(rows, exact, quotient_of_sums, len(rows))
+
+
+def mean(values: NDArray[Any], rows: NDArray[np.int64]) -> Statistic:
+    """The mean of a column over some rows.
+
+    Args:
+        values: `(n,)` integers, floats or flags.
+        rows: `(r,) int64`, the rows.
+
+    Example:
+        >>> value_of(mean(np.array([0.5, 1.0, 0.0]), np.array([0, 1])))
+        0.75
+    """
+    return ratio(values, np.ones(len(values), np.int64), rows)
 
 
 @dataclass(frozen=True)

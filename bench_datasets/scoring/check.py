@@ -68,8 +68,9 @@ def check(
         return _tolerant(report, missing, on_fault)  # rows that name what predictions are for, but can't be scored
     if level is None and str(truth.split) in metric.parts:
         level = str(truth.split)
-    tolerant = COUNT_AS_WRONG if "count-as-wrong" in metric.options else "skip-and-report"
-    plan = make_plan(benchmark, truth, read, protocol, missing=missing, on_fault=tolerant, level=level, whole=whole)
+    plan = make_plan(
+        benchmark, truth, read, protocol, missing=missing, on_fault=COUNT_AS_WRONG, level=level, whole=whole
+    )
     of_truth, of_predictions, scored = _scoring_faults(plan)
     stopping = {fault.code for fault in (*of_truth, *of_predictions, *plan.units.faults)}
     # A row that stops for one fault is not searched for others, so nothing is harmless as long as any row stops.
@@ -85,7 +86,7 @@ def check(
         warnings=(*report.warnings, *harmless),
     )
     report = replace(report, hints=tuple(causes_in(plan)))
-    if on_fault == "skip-and-report" and "count-as-wrong" in metric.options:
+    if on_fault == "skip-and-report":
         scored -= len({fault.key for fault in of_predictions} - {fault.key for fault in of_truth})
     if not scored and report.errors:  # there is nothing left to score, whatever is done about faults
         return report
@@ -120,17 +121,8 @@ def _scoring_faults(plan: Plan) -> tuple[list[Fault], list[Fault], int]:
         some = units[first : first + plan.lot]
         table = work.attached(some)
         faulty = plan.metric.row_faults(table, plan.options)
-        if faulty is not None:
-            left_out, wrong = faulty.lists()
-            of_truth += left_out
-            of_predictions += wrong
-            scored += len(some) - len(faulty.left_out)
-            continue
-        for row in plan.metric.score_table(table, plan.options).select(["key", "faults", "skipped"]).to_pylist():
-            if row["skipped"]:
-                of_predictions += [
-                    Fault(code, row["key"], "the row can't be scored") for code in row["faults"] if stops(code)
-                ]
-            else:
-                scored += 1
+        left_out, wrong = faulty.lists()
+        of_truth += left_out
+        of_predictions += wrong
+        scored += len(some) - len(faulty.left_out)
     return of_truth, of_predictions, scored

@@ -153,7 +153,7 @@ def make_plan(
     truth = read_truth(benchmark, truth)
     if choices.get("level") is None and str(truth.split) in get_benchmark(benchmark).parts:
         choices["level"] = str(truth.split)
-    options = supported(benchmark, ScoreOptions(chosen.name, **choices))
+    options = ScoreOptions(chosen.name, **choices)
     table_features(benchmark, boundary=options.boundary)
     if options.oracle is not None and "oracle" not in metric.options:
         raise BenchError(f"oracle: {benchmark} has no tubes and relations; leave it out")
@@ -252,19 +252,6 @@ def _select_labels(truth: Dataset | IterableDataset, metric: Benchmark) -> Datas
     if spool is None:
         raise BenchError("truth: expected rows, the stream gave none")
     return spool.dataset(stream.features)
-
-
-def supported(benchmark: str, options: ScoreOptions) -> ScoreOptions:
-    """The options, if the benchmark's metric module can do what they ask for.
-
-    Raises:
-        BenchError: it can't count faulty predictions as wrong.
-    """
-    if options.counts_as_wrong and "count-as-wrong" not in get_benchmark(benchmark).options:
-        raise BenchError(
-            f"on_fault: {benchmark} can't count faulty predictions as wrong ; expected stop or skip-and-report"
-        )
-    return options
 
 
 def table_features(benchmark: str, *, boundary: bool = False) -> Features:

@@ -18,7 +18,7 @@ from bench_datasets.masks import MaskError, plain, using_engine
 from bench_datasets.predictions.values import Rows, given_rows
 from bench_datasets.scoring.batching import BATCH_ROWS
 from bench_datasets.scoring.options import ScoreOptions
-from bench_datasets.scoring.prepare import make_plan, supported, table_features
+from bench_datasets.scoring.prepare import make_plan, table_features
 
 
 class Scorer:
@@ -86,7 +86,7 @@ def scorer(
     chosen = _metric(benchmark).protocol(protocol).name
     table_features(benchmark, boundary=boundary)
     options = ScoreOptions(chosen, missing, on_fault, level, engine, threads, boundary=boundary)
-    return Scorer(benchmark, supported(benchmark, options))
+    return Scorer(benchmark, options)
 
 
 def score_features(benchmark: str, protocol: str | None = None, *, boundary: bool = False) -> Features:

@@ -13,7 +13,6 @@ from pycocotools import mask as coco
 
 import bench_datasets as bd
 from bench_datasets.benchmarks.pvsg import BENCHMARK
-from bench_datasets.benchmarks.pvsg.score import score_table
 from bench_datasets.scoring.options import ScoreOptions
 
 
@@ -59,7 +58,7 @@ def test_synthetic_videos() -> None:
     truth, answer = suite_pvsg.make_video(12, 5, 40)
     batch = suite_pvsg._joined(truth, answer)
     assert batch.num_rows == 1
-    table = score_table(batch, ScoreOptions("official"))
+    table = BENCHMARK.score_table(batch, ScoreOptions("official"))
     row = table.to_pylist()[0]
     assert (row["frames"], row["triplets"], len(row["tube_area"]), len(row["object_area"])) == (12, 40, 5, 5)
     found, _ = BENCHMARK.summarize_table(table, "official", thresholds=None, by=(), draws=0, seed=0)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from bench_datasets.benchmark import Benchmark, Source
 from bench_datasets.benchmarks.instancebench.legend import METRICS
-from bench_datasets.benchmarks.instancebench.protocol import PROTOCOLS
+from bench_datasets.benchmarks.instancebench.protocol import PROTOCOLS, InstanceBenchProtocol
 from bench_datasets.benchmarks.instancebench.schema import (
     BOUNDARY_COLUMNS,
     ORIGINAL,
@@ -22,14 +22,13 @@ if TYPE_CHECKING:
     from datasets import Dataset, Features
     from numpy.typing import NDArray
 
+    from bench_datasets.benchmarks.instancebench.batch import Rows
     from bench_datasets.display.explain import Explanation
-    from bench_datasets.masks import Decoded
     from bench_datasets.predictions.form import PredictionForm
     from bench_datasets.report.section import Section
     from bench_datasets.results.error_kinds import Errors
     from bench_datasets.results.estimates import Gathered
     from bench_datasets.results.result import Metric, Slice
-    from bench_datasets.scoring.faulty_rows import Faulty
     from bench_datasets.scoring.options import ScoreOptions
     from bench_datasets.scoring.units import Units
 
@@ -49,7 +48,7 @@ class InstanceBench(Benchmark):
     prediction_columns = PREDICTION_COLUMNS
     score_columns = SCORE_COLUMNS
     boundary_columns = BOUNDARY_COLUMNS
-    options = frozenset({"count-as-wrong"})
+    skipped_values = {"core_intersection": -1}
     sort_columns = ("key", "run", "condition")
     unit = "tces"
     lower_is_better = frozenset({"identity_error", "same_class_switch", "unresolved", "exclusion_drop"})
@@ -103,19 +102,19 @@ class InstanceBench(Benchmark):
 
         return split_predictions(table)
 
-    def score_table(
-        self, batch: pa.Table | Mapping[str, Any], options: ScoreOptions, decoded: Decoded | None = None
-    ) -> pa.Table:
-        """One score row per set, run and condition."""
-        from bench_datasets.benchmarks.instancebench.score import score_table
+    def read_batch(self, batch: pa.Table | Mapping[str, Any], options: ScoreOptions) -> Rows:
+        """Sets of expressions with their candidates and aligned predictions."""
+        from bench_datasets.benchmarks.instancebench.batch import read_rows
 
-        return score_table(batch, options, decoded)
+        del options
+        return read_rows(batch)
 
-    def row_faults(self, batch: pa.Table | Mapping[str, Any], options: ScoreOptions) -> Faulty:
-        """The rows of a batch that can't be scored."""
-        from bench_datasets.benchmarks.instancebench.score import row_faults
+    def measure(self, rows: Rows, protocol: InstanceBenchProtocol, options: ScoreOptions) -> Mapping[str, pa.Array]:
+        """Areas, intersections with every candidate, boxes and named candidates."""
+        from bench_datasets.benchmarks.instancebench.measure import measure
 
-        return row_faults(batch, options)
+        del protocol
+        return measure(rows, boundary=options.boundary)
 
     def statistics(
         self,

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from bench_datasets.benchmark import Protocol
 from bench_datasets.benchmarks.instancebench.vocabulary import (
     FAMILIES,
     FAMILY_OF,
@@ -20,9 +21,13 @@ from bench_datasets.benchmarks.instancebench.vocabulary import (
     track_of,
 )
 from bench_datasets.faults import BenchError, shorten, stops
-from bench_datasets.masks import MASK_TYPE, MaskColumn, joined, list_offsets, list_values, parse_masks
+from bench_datasets.masks import MASK_TYPE, Decoded, MaskColumn, Status, joined, list_offsets, list_values, parse_masks
 from bench_datasets.masks.ragged import MaskLists, read_mask_lists
 from bench_datasets.predictions.coerce import read_word
+from bench_datasets.scoring.batch import Batch
+from bench_datasets.scoring.faulty_rows import Faulty
+from bench_datasets.scoring.hashes import sound_hashes
+from bench_datasets.scoring.options import ScoreOptions
 
 _NO_CANDIDATE = "\0"
 """A name that no candidate bears."""
@@ -43,8 +48,24 @@ class Records(NamedTuple):
     fields: dict[str, Any]
 
 
+class Kept(NamedTuple):
+    """The candidates that identity is decided among.
+
+    Attributes:
+        masks: their masks, sound, row by row.
+        groups: `(n + 1,) int64`.
+        ids: their instance ids.
+        target: `(n,) int64`, position of the target among its row's; -1 where there is none.
+    """
+
+    masks: MaskColumn
+    groups: NDArray[np.int64]
+    ids: list[str]
+    target: NDArray[np.int64]
+
+
 @dataclass(frozen=True)
-class Rows:
+class Rows(Batch):
     """n truth rows with their predictions.
 
     Attributes:
@@ -63,6 +84,7 @@ class Rows:
         answered: `(m,) bool`, whether there is an answer, be it an empty one.
         reading: faults found when the predictions were read or paired.
         faulty: `(m,) bool`, predictions that such a fault is about.
+        good: `(n,) bool`, rows that are scored.
     """
 
     keys: list[str]
@@ -87,9 +109,70 @@ class Rows:
     answered: NDArray[np.bool_]
     reading: Reading
     faulty: NDArray[np.bool_]
+    good: NDArray[np.bool_]
 
-    def __len__(self) -> int:
-        return len(self.keys)
+    @property
+    def clusters(self) -> list[str]:
+        """The sets, which are resampled."""
+        return self.keys
+
+    @cached_property
+    def kept(self) -> Kept:
+        """The candidates that identity is decided among."""
+        return _kept(self)
+
+    def use_decoded(self, decoded: Decoded) -> None:
+        """Take the predicted masks from an earlier decoding, which left nulls out."""
+        masks = self.predicted.masks
+        masks.remember(decoded if masks.present.all() else decoded.spread(masks.present))
+
+    def label_columns(self) -> Mapping[str, Any]:
+        """Run, condition, source, category, and the target's position among the candidates."""
+        return {
+            "run": self.runs,
+            "condition": self.conditions,
+            "source": self.sources,
+            "category": self.categories,
+            "target": pa.array(self.kept.target, pa.int32()),
+        }
+
+    def row_hashes(self) -> list[str]:
+        """The hash of each row's labels and candidates' masks."""
+        truth = _without_nulls(self.candidates)
+        return sound_hashes(self.labels, truth, truth.problems())
+
+    def find_faults(self, protocol: Protocol, options: ScoreOptions) -> Faulty:
+        """The rows that can't be scored as they are."""
+        from bench_datasets.benchmarks.instancebench.validation import find_faults
+
+        del protocol
+        return find_faults(self, self.kept, options)
+
+    def fault_codes(self, faulty: Faulty) -> list[list[str]]:
+        """Codes of the builder, of reading, of predictions that look wrong, and of the faults."""
+        from bench_datasets.benchmarks.instancebench.validation import noted_predictions
+
+        odd = noted_predictions(self)
+        return [
+            sorted({
+                *self.noted[i],
+                *(code for code, _ in self.reading[i] if not stops(code)),
+                *faulty.codes(i),
+                *(odd.get(i, ()) if i not in faulty.left_out and i not in faulty.wrong else ()),
+            })
+            for i in range(len(self))
+        ]  # fmt: skip
+
+    def scorable(self, faulty: Faulty) -> Rows:
+        """The rows, with those that are scored marked; predictions that count as wrong are null."""
+        from bench_datasets.benchmarks.instancebench.validation import faulty_answers
+
+        good = np.array([i not in faulty.left_out for i in range(len(self))], np.bool_)
+        rows = self
+        if faulty.wrong:
+            wrong = faulty_answers(self, self.kept) & np.isin(self.expression_row, list(faulty.wrong))
+            rows = self.without_answers(wrong)
+        return replace(rows, good=good)
 
     @cached_property
     def expression_row(self) -> NDArray[np.int64]:
@@ -187,7 +270,7 @@ def read_rows(batch: pa.Table | Mapping[str, Any]) -> Rows:
         candidates_named,
         np.array(_aligned(values("pred_answered"), "pred_answered", per_row, reading), np.bool_)
         if "pred_answered" in names else np.ones(int(expressions.groups[-1]), np.bool_),
-        reading, faulty,
+        reading, faulty, np.ones(n, np.bool_),
     )  # fmt: skip
 
 
@@ -363,3 +446,30 @@ def _labels(
             "expressions": [{name: terms[name][k] for name in names} for k in own],
         })  # fmt: skip
     return result
+
+
+def _without_nulls(lists: MaskLists) -> MaskLists:
+    """The masks that are there; a candidate without one is no part of a row's content but by its id."""
+    there = np.flatnonzero(lists.masks.present)
+    if len(there) == len(lists.masks):
+        return lists
+    groups = np.searchsorted(there, lists.groups)
+    return MaskLists(lists.masks.take(there), groups, lists.present, {})
+
+
+def _kept(rows: Rows) -> Kept:
+    """Candidates with a valid mask that are no crowd; the target stays, whatever it is called."""
+    count = len(rows.candidates.masks)
+    row = rows.candidates.row_of
+    own = np.zeros(count, np.bool_)
+    target = rows.candidates.groups[:-1] + rows.targets
+    inside = (rows.targets >= 0) & (target < rows.candidates.groups[1:])
+    own[target[inside]] = True
+    sound = rows.candidates.masks.decoded.status == Status.OK
+    index = np.flatnonzero(sound & (~rows.crowd | own))
+    groups = np.concatenate([[0], np.cumsum(np.bincount(row[index], minlength=len(rows)))])
+    place = np.full(count, -1)
+    place[index] = np.arange(len(index)) - groups[:-1][row[index]]
+    position = np.where(inside, place[np.where(inside, target, 0)] if count else -1, -1)
+    masks = rows.candidates.masks if len(index) == count else rows.candidates.masks.take(index)
+    return Kept(masks, groups, [rows.candidate_ids[i] for i in index.tolist()], position)

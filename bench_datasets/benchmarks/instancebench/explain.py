@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from bench_datasets.benchmarks.instancebench import BENCHMARK
 from bench_datasets.benchmarks.instancebench.assignment import UNRESOLVED
 from bench_datasets.benchmarks.instancebench.batch import read_rows
 from bench_datasets.benchmarks.instancebench.expressions import read_expressions
 from bench_datasets.benchmarks.instancebench.inputs import answers_of
 from bench_datasets.benchmarks.instancebench.protocol import get_protocol
-from bench_datasets.benchmarks.instancebench.score import score_table
 from bench_datasets.display.explain import Explanation
 from bench_datasets.display.overlay import overlay
 from bench_datasets.scoring.options import ScoreOptions
@@ -23,7 +23,7 @@ def explain(row: Mapping[str, Any], prediction: Any, protocol: str | None = None
     chosen = get_protocol(protocol)
     batch = {name: [value] for name, value in row.items() if name not in ("image", "image_sha256")}
     batch |= {name: [value] for name, value in answers_of(row, prediction).items()}
-    table = score_table(batch, ScoreOptions(chosen.name))
+    table = BENCHMARK.score_table(batch, ScoreOptions(chosen.name))
     rows = read_rows(batch)
     e = read_expressions(table, np.array([0]), chosen)
     scored = table.to_pylist()[0]

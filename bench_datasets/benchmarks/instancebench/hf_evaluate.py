@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from datasets import Features, Value
 
-from bench_datasets.benchmarks.instancebench.score import score_table
+from bench_datasets.benchmarks.instancebench import BENCHMARK
 from bench_datasets.faults import BenchError, FaultError
 from bench_datasets.hf_evaluate.row_metric import RowMetric, check_aligned, is_list
 from bench_datasets.masks import parse_masks
@@ -82,7 +82,7 @@ class Instancebench(RowMetric):
         batch["key"] = [name or f"row {k}" for k, name in enumerate(self.data["ids"][:])]
         batch["pred_masks"] = [json.loads(text) for text in predictions]
         options = scorer("instancebench", protocol, missing=missing, on_fault=on_fault).options
-        return summarize("instancebench", score_table(batch, options), draws=0)
+        return summarize("instancebench", BENCHMARK.score_table(batch, options), draws=0)
 
 
 def _row(row: Any, who: str, strict: bool) -> dict[str, Any]:

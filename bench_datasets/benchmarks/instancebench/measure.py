@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import compress
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from bench_datasets._util.arrow import list_column
 from bench_datasets.benchmarks.instancebench import BENCHMARK
-from bench_datasets.benchmarks.instancebench.batch import Rows
+from bench_datasets.benchmarks.instancebench.batch import Kept, Rows
 from bench_datasets.benchmarks.instancebench.schema import BOUNDARY_COLUMNS
 from bench_datasets.masks import MaskColumn, boundary_pairs, group_intersections, pair_intersections
 
@@ -29,23 +29,22 @@ Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
 
-class Kept(NamedTuple):
-    """The candidates that identity is decided among.
+def measure(rows: Rows, *, boundary: bool) -> dict[str, pa.Array]:
+    """The measured columns of the score table, by name; one value per row that is scored.
 
-    Attributes:
-        masks: their masks, sound, row by row.
-        groups: `(n + 1,) int64`.
-        ids: their instance ids.
-        target: `(n,) int64`, position of the target among its row's; -1 where there is none.
+    Args:
+        rows: ground truth rows with their predictions.
+        boundary: whether to compare outlines too.
     """
+    columns = _measure_all(rows, rows.kept, rows.good)
+    if boundary:
+        columns |= measure_boundaries(rows, rows.kept, rows.good)
+    if rows.good.all():
+        return columns
+    return {name: column.filter(pa.array(rows.good)) for name, column in columns.items()}
 
-    masks: MaskColumn
-    groups: Ints
-    ids: list[str]
-    target: Ints
 
-
-def measure(rows: Rows, kept: Kept, good: Flags) -> dict[str, pa.Array]:
+def _measure_all(rows: Rows, kept: Kept, good: Flags) -> dict[str, pa.Array]:
     """The measured columns of the score table, by name.
 
     Args:
@@ -85,7 +84,6 @@ def measure(rows: Rows, kept: Kept, good: Flags) -> dict[str, pa.Array]:
     sizes = np.diff(kept.groups) * good
     return result | {
         "pixels": pa.array(_pixels(kept, good)),
-        "target": pa.array(kept.target, pa.int32()),
         "candidate_ids": _lists("candidate_ids", _chosen(kept.ids, own), sizes),
         "candidate_areas": _lists("candidate_areas", kept.masks.areas()[own], sizes),
         "core_intersection": pa.array(_core(rows, mine, masks, place, good)),

@@ -11,7 +11,7 @@ from bench_datasets.benchmarks.instancebench.assignment import UNRESOLVED, ident
 from bench_datasets.benchmarks.instancebench.expressions import Expressions, Flags, Ints
 from bench_datasets.benchmarks.instancebench.vocabulary import FAMILIES, OPERATIONS
 from bench_datasets.masks import quotient
-from bench_datasets.results.statistics import Floats, Statistic
+from bench_datasets.results.statistics import Floats, Statistic, quotient_of_sums
 
 SOURCES = ("coco", "openimages")
 GRID = tuple((score, margin) for score in (0.05, 0.10, 0.15) for margin in (0.0, 0.05, 0.10))
@@ -34,25 +34,19 @@ def by_row(e: Expressions, values: NDArray[np.generic], where: Flags) -> NDArray
     return sums if values.dtype.kind == "f" else sums.astype(np.int64)
 
 
-def ratio(sums: Floats) -> Floats:
-    """First sum over the second."""
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return np.asarray(sums[..., 0] / sums[..., 1])
-
-
 def difference(sums: Floats) -> Floats:
     """First over second, less third over fourth."""
-    return np.asarray(ratio(sums[..., :2]) - ratio(sums[..., 2:4]))
+    return np.asarray(quotient_of_sums(sums[..., :2]) - quotient_of_sums(sums[..., 2:4]))
 
 
 def mean(e: Expressions, values: NDArray[np.generic], where: Flags) -> Statistic:
     """Mean of values over the expressions `where` `(m,) bool`."""
-    return make(e, [by_row(e, values, where), by_row(e, where, where)], ratio, int(where.sum()))
+    return make(e, [by_row(e, values, where), by_row(e, where, where)], quotient_of_sums, int(where.sum()))
 
 
 def share(e: Expressions, hit: Flags, of: Flags) -> Statistic:
     """Share of the rows `of` `(n,) bool` that are `hit`."""
-    return make(e, [hit & of, of], ratio, int(of.sum()))
+    return make(e, [hit & of, of], quotient_of_sums, int(of.sum()))
 
 
 def every(e: Expressions, good: Flags, where: Flags) -> tuple[Flags, Flags]:
@@ -70,13 +64,13 @@ def masks(e: Expressions, tau: float, thresholds: Sequence[float]) -> Numbers:
     has = np.isfinite(least)
     result = {
         "miou": mean(e, e.q, core),
-        "oiou": make(e, [by_row(e, e.shared, core), by_row(e, e.union, core)], ratio, int(core.sum())),
+        "oiou": make(e, [by_row(e, e.shared, core), by_row(e, e.union, core)], quotient_of_sums, int(core.sum())),
     }
     for t in dict.fromkeys((0.5, tau, *thresholds)):
         result[f"p@{t:g}"] = mean(e, e.q >= t, core)
     for t in dict.fromkeys((tau, 0.9, *thresholds)):
         result[f"all@{t:g}"] = share(e, *every(e, e.q >= t, core))
-    result["worst_path_iou"] = make(e, [np.where(has, least, 0.0), has], ratio, int(has.sum()))
+    result["worst_path_iou"] = make(e, [np.where(has, least, 0.0), has], quotient_of_sums, int(has.sum()))
     return result
 
 
@@ -172,7 +166,7 @@ def identities(e: Expressions, taus: Sequence[float]) -> Numbers:
     both = pair & a["minimal"] & a["variant"]
     union = np.where(both, e.areas[minimal] + e.areas[variant] - e.core_shared, 0)
     result["conditional_mask_iou"] = make(
-        e, [np.where(both, quotient(e.core_shared, union), 0.0), both], ratio, int(both.sum())
+        e, [np.where(both, quotient(e.core_shared, union), 0.0), both], quotient_of_sums, int(both.sum())
     )
     return result
 

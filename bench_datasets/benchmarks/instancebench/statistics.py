@@ -20,7 +20,7 @@ from bench_datasets.benchmarks.instancebench.schema import ORIGINAL
 from bench_datasets.faults import BenchError
 from bench_datasets.results.estimates import ALL, Gathered, assemble
 from bench_datasets.results.result import Metric, Slice
-from bench_datasets.results.statistics import Floats, Statistic, value_of
+from bench_datasets.results.statistics import Floats, Statistic, quotient_of_sums, value_of
 
 SLICES = ("source", "operation", "source/operation")
 """Parts that are always shown (tables 9, 13, 16, 17)."""
@@ -165,7 +165,7 @@ def _part(e: Expressions, tau: float, where: Flags) -> Numbers:
     shared, union = numbers.by_row(e, e.shared, core), numbers.by_row(e, e.union, core)
     result = {
         "miou": numbers.mean(e, e.q, core),
-        "oiou": numbers.make(e, [shared, union], numbers.ratio, int(core.sum())),
+        "oiou": numbers.make(e, [shared, union], quotient_of_sums, int(core.sum())),
         f"p@{tau:g}": numbers.mean(e, e.q >= tau, core),
     }
     eligible = core & e.eligible[e.row]

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from bench_datasets.benchmarks.instancebench.batch import Rows
-from bench_datasets.benchmarks.instancebench.measure import CORE, Kept
+from bench_datasets.benchmarks.instancebench.batch import Kept, Rows
+from bench_datasets.benchmarks.instancebench.measure import CORE
 from bench_datasets.benchmarks.instancebench.vocabulary import OPERATION_TAG, OPERATIONS
 from bench_datasets.faults import FAULTS, Fault, stops
 from bench_datasets.masks import MaskColumn, Status

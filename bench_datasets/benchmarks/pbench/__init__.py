@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from bench_datasets.benchmark import Benchmark, Source
 from bench_datasets.benchmarks.pbench.legend import METRICS
-from bench_datasets.benchmarks.pbench.protocol import PROTOCOLS
+from bench_datasets.benchmarks.pbench.protocol import PROTOCOLS, PBenchProtocol
 from bench_datasets.benchmarks.pbench.schema import (
     BOUNDARY_COLUMNS,
     LEVELS,
@@ -21,13 +21,12 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from datasets import Features
 
+    from bench_datasets.benchmarks.pbench.batch import Rows
     from bench_datasets.display.explain import Explanation
-    from bench_datasets.masks import Decoded
     from bench_datasets.predictions.form import PredictionForm
     from bench_datasets.report.section import Section
     from bench_datasets.results.error_kinds import Errors
     from bench_datasets.results.estimates import Gathered
-    from bench_datasets.scoring.faulty_rows import Faulty
     from bench_datasets.scoring.options import ScoreOptions
 
 
@@ -51,7 +50,9 @@ class PBench(Benchmark):
     prediction_columns = PREDICTION_COLUMNS
     score_columns = SCORE_COLUMNS
     boundary_columns = BOUNDARY_COLUMNS
-    options = frozenset({"count-as-wrong"})
+    skipped_values = dict.fromkeys(
+        ("position_truth", "position_intersection", "position_union", "position_drift")
+    )  # null where the order of generation is not known
     lower_is_better = frozenset(
         {"mask_redundancy_rate", "duplicates", "count_error", "collapse", "il_fp", "il_fn", "duplicate_rate", "drift"}
     )
@@ -84,19 +85,17 @@ class PBench(Benchmark):
 
         return row_names(table, part, columns)
 
-    def score_table(
-        self, batch: pa.Table | Mapping[str, Any], options: ScoreOptions, decoded: Decoded | None = None
-    ) -> pa.Table:
-        """One score row per row of the batch."""
-        from bench_datasets.benchmarks.pbench.score import score_table
+    def read_batch(self, batch: pa.Table | Mapping[str, Any], options: ScoreOptions) -> Rows:
+        """Rows with masks, scores and centres."""
+        from bench_datasets.benchmarks.pbench.batch import read_rows
 
-        return score_table(batch, options, decoded)
+        return read_rows(batch, options.level)
 
-    def row_faults(self, batch: pa.Table | Mapping[str, Any], options: ScoreOptions) -> Faulty:
-        """The rows of a batch that can't be scored."""
-        from bench_datasets.benchmarks.pbench.score import row_faults
+    def measure(self, rows: Rows, protocol: PBenchProtocol, options: ScoreOptions) -> Mapping[str, pa.Array]:
+        """Assigned pairs, unions, duplicates and positions."""
+        from bench_datasets.benchmarks.pbench.measure import measure
 
-        return row_faults(batch, options)
+        return measure(rows, protocol, boundary=options.boundary)
 
     def statistics(
         self,

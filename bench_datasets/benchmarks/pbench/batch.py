@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,13 +11,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from bench_datasets._util.arrow import list_column
+from bench_datasets.benchmark import Protocol
+from bench_datasets.benchmarks.pbench.protocol import get_protocol
 from bench_datasets.benchmarks.pbench.schema import LEVELS
-from bench_datasets.faults import BenchError
-from bench_datasets.masks import joined, list_offsets, list_values
-from bench_datasets.masks.ragged import MaskLists, read_mask_lists
+from bench_datasets.faults import BenchError, stops
+from bench_datasets.masks import Decoded, joined, list_offsets, list_values
+from bench_datasets.masks.ragged import CHUNK_BYTES, MaskLists, parts, read_mask_lists
 from bench_datasets.predictions import lists_of
 from bench_datasets.predictions.coerce import Found, read_pairs, read_scores
 from bench_datasets.predictions.mask_rows import FAULTS_TYPE
+from bench_datasets.scoring.batch import Batch
+from bench_datasets.scoring.faulty_rows import Faulty
+from bench_datasets.scoring.hashes import sound_hashes
+from bench_datasets.scoring.options import ScoreOptions
 
 CENTERS_TYPE = pa.list_(pa.list_(pa.float64(), 2))
 """Arrow type of the centres: a list of pairs x, y a row."""
@@ -32,8 +39,12 @@ NUMBERS: Mapping[str, Callable[[Any, int], Found]] = {
 """Columns of numbers that go with the masks, and what finds the faults of one row: as in files of predictions."""
 
 
+CHUNK_PAIRS = 1 << 21
+"""Pairs of masks that are compared at a time."""
+
+
 @dataclass(frozen=True)
-class Rows:
+class Rows(Batch):
     """n rows of truth with their predictions; columns are Arrow's own, so that no row costs a Python object.
 
     Attributes:
@@ -46,6 +57,7 @@ class Rows:
         predicted: predicted masks, in the order given; null where a row has no prediction.
         centers: the predicted centres as fractions of the image, of `CENTERS_TYPE`; null where there are none.
         reading: faults found when the predictions were read, of `FAULTS_TYPE`.
+        wrong: `(n,) bool`, rows whose prediction counts as wrong and is empty here.
     """
 
     keys: pa.Array
@@ -57,9 +69,60 @@ class Rows:
     predicted: MaskLists
     centers: pa.Array
     reading: pa.Array
+    wrong: NDArray[np.bool_]
 
-    def __len__(self) -> int:
-        return len(self.keys)
+    def chunks(self) -> Iterator[Rows]:
+        """Parts of bounded work: by bytes of counts and by pairs of masks, at least a row each."""
+        size = self.true.bytes_a_row() + self.predicted.bytes_a_row()
+        true, predicted = np.diff(self.true.groups), np.diff(self.predicted.groups)
+        for start, stop in parts(size / CHUNK_BYTES + predicted * (true + predicted) / CHUNK_PAIRS):
+            yield self.slice(start, stop)
+
+    def use_decoded(self, decoded: Decoded) -> None:
+        """Take the predicted masks from an earlier decoding."""
+        self.predicted.masks.remember(decoded)
+
+    def label_columns(self) -> Mapping[str, Any]:
+        """The levels."""
+        return {"level": self.levels}
+
+    def row_hashes(self) -> list[str]:
+        """The hash of each row's labels and ground truth masks."""
+        return sound_hashes(self.labels, self.true, self.true.problems())
+
+    def find_faults(self, protocol: Protocol, options: ScoreOptions) -> Faulty:
+        """The rows that can't be scored as they are."""
+        from bench_datasets.benchmarks.pbench.validation import find_faults
+
+        return find_faults(self, self.true.problems(), get_protocol(protocol.name), options)
+
+    def fault_codes(self, faulty: Faulty) -> pa.Array:
+        """Codes of the builder, of reading, of masks that look wrong, and of the faults."""
+        from bench_datasets.benchmarks.pbench.validation import noted_masks
+
+        odd = noted_masks(self)
+        found_any = faulty.left_out or faulty.wrong or odd
+        if not found_any and not len(self.noted.flatten()) and not len(self.reading.flatten()):
+            return list_column(CODES_TYPE, [], np.zeros(len(self), np.int64))
+        found = [
+            sorted({
+                *(noted or ()),
+                *(fault["code"] for fault in read or () if not stops(fault["code"])),
+                *faulty.codes(i),
+                *(odd.get(i, ()) if i not in faulty.left_out and i not in faulty.wrong else ()),
+            })
+            for i, (noted, read) in enumerate(zip(self.noted.to_pylist(), self.reading.to_pylist(), strict=True))
+        ]  # fmt: skip
+        return pa.array(found, CODES_TYPE)
+
+    def scorable(self, faulty: Faulty) -> Rows:
+        """The rows that are scored; those that count as wrong have an empty prediction."""
+        scored = self.without_predictions(list(faulty.wrong)) if faulty.wrong else self
+        if not faulty.left_out:
+            return scored
+        good = np.ones(len(self), np.bool_)
+        good[list(faulty.left_out)] = False
+        return scored.take(np.flatnonzero(good))
 
     def key(self, row: int) -> str:
         """The key of one row."""
@@ -73,24 +136,26 @@ class Rows:
 
     def slice(self, start: int, stop: int) -> Rows:
         """The rows from `start` to `stop`, over the same buffers."""
-        return self._each(lambda column: column.slice(start, stop - start), lambda lists: lists.slice(start, stop))
+        found = self._each(lambda column: column.slice(start, stop - start), lambda lists: lists.slice(start, stop))
+        return replace(found, wrong=self.wrong[start:stop])
 
     def take(self, rows: NDArray[np.int64]) -> Rows:
         """The chosen rows."""
         index = pa.array(rows, pa.int64())
-        return self._each(lambda column: column.take(index), lambda lists: lists.take(rows))
+        found = self._each(lambda column: column.take(index), lambda lists: lists.take(rows))
+        return replace(found, wrong=self.wrong[rows])
 
     def without_predictions(self, rows: Sequence[int]) -> Rows:
         """The same rows, of which some have an empty prediction."""
         empty = np.zeros(len(self), np.bool_)
         empty[list(rows)] = True
         centers = pc.if_else(pa.array(empty), pa.scalar(None, CENTERS_TYPE), self.centers)
-        return replace(self, predicted=self.predicted.emptied(rows), centers=centers)
+        return replace(self, predicted=self.predicted.emptied(rows), centers=centers, wrong=self.wrong | empty)
 
     def _each(self, column: Callable[[Any], Any], lists: Callable[[MaskLists], MaskLists]) -> Rows:
         return Rows(
             column(self.keys), column(self.levels), column(self.labels), column(self.clusters), column(self.noted),
-            lists(self.true), lists(self.predicted), column(self.centers), column(self.reading),
+            lists(self.true), lists(self.predicted), column(self.centers), column(self.reading), self.wrong,
         )  # fmt: skip
 
 
@@ -140,6 +205,7 @@ def read_rows(batch: pa.Table | Mapping[str, Any], level: str | None, *, predict
         predicted,
         centers,
         _with_number_faults(reading, numbers, predicted),
+        np.zeros(n, np.bool_),
     )
 
 

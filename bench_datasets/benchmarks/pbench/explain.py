@@ -11,7 +11,6 @@ from bench_datasets.benchmarks.pbench import BENCHMARK
 from bench_datasets.benchmarks.pbench.batch import read_rows
 from bench_datasets.benchmarks.pbench.measure import NMS_IOU
 from bench_datasets.benchmarks.pbench.protocol import PBenchProtocol, get_protocol
-from bench_datasets.benchmarks.pbench.score import score_table
 from bench_datasets.benchmarks.pbench.statistics import read_scores
 from bench_datasets.display.explain import Explanation, picked
 from bench_datasets.display.overlay import overlay
@@ -31,7 +30,7 @@ def explain(row: Mapping[str, Any], prediction: Any, protocol: str | None = None
     batch["pred_masks"] = [masks]
     if isinstance(prediction, Mapping) and prediction.get("pred_faults"):  # they say why a mask is null
         batch["pred_faults"] = [prediction["pred_faults"]]
-    table = score_table(batch, ScoreOptions(chosen.name))
+    table = BENCHMARK.score_table(batch, ScoreOptions(chosen.name))
     rows = read_rows(batch, None)
     scores = read_scores(table, chosen)
     scored = table.to_pylist()[0]

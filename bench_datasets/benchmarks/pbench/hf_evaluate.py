@@ -7,8 +7,8 @@ from typing import Any
 
 from datasets import Features, List, Value
 
+from bench_datasets.benchmarks.pbench import BENCHMARK
 from bench_datasets.benchmarks.pbench.schema import LEVELS
-from bench_datasets.benchmarks.pbench.score import score_table
 from bench_datasets.faults import BenchError, FaultError
 from bench_datasets.hf_evaluate.row_metric import RowMetric, check_aligned, is_list
 from bench_datasets.masks import MASK_FEATURE, parse_masks
@@ -89,7 +89,7 @@ class Pbench(RowMetric):
             "pred_masks": [masks if there else None for masks, there in zip(predictions, answered, strict=True)],
         }
         function = scorer("pbench", protocol, missing=missing, on_fault=on_fault)
-        return summarize("pbench", score_table(rows, function.options), draws=0)
+        return summarize("pbench", BENCHMARK.score_table(rows, function.options), draws=0)
 
     def _levels(self, added: list[str | None]) -> list[str]:
         """The level of every row: as it was added, or as `compute` was given it."""

@@ -91,6 +91,9 @@ def measure(rows: Rows, protocol: PBenchProtocol, *, boundary: bool) -> dict[str
         "duplicates": _duplicates(hits, true_row, n),
         **(measure_boundaries(n, predicted, united, true, true_row) if boundary else {}),
     }
+    # An empty prediction is the right one for a row without ground truth; one that counts as wrong is a false positive.
+    for name in ("raw_count", "nms_count", "kept_count"):
+        found[name] = found[name] + (rows.wrong & (found["true_count"] == 0))
     per_row = np.bincount(own, minlength=n)
     return {
         **{name: pa.array(values, SCHEMA.field(name).type) for name, values in found.items()},

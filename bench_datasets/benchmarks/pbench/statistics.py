@@ -13,8 +13,8 @@ from bench_datasets.benchmarks.pbench.protocol import IOU_GRID, PBenchProtocol, 
 from bench_datasets.benchmarks.pbench.schema import BOUNDARY_COLUMNS, LEVELS
 from bench_datasets.faults import BenchError
 from bench_datasets.masks import list_offsets, list_values, quotient
-from bench_datasets.results.estimates import ALL, Gathered
-from bench_datasets.results.statistics import Floats, Statistic
+from bench_datasets.results.estimates import ALL, Gathered, by_column
+from bench_datasets.results.statistics import Floats, Statistic, mean, quotient_of_sums, ratio
 
 COUNT_BUCKETS: tuple[tuple[str, int, float], ...] = (
     ("0", 0, 0), ("1", 1, 1), ("2-5", 2, 5), ("6-10", 6, 10), ("11-20", 11, 20), ("21-50", 21, 50),
@@ -117,18 +117,18 @@ def statistics(scores: Scores, protocol: PBenchProtocol, where: NDArray[np.bool_
     both = np.concatenate([np.where(scores.true[:, None] > 0, pooled, 0), image], axis=1)
     error = np.abs(scores.raw - scores.true)
     return {
-        headline: _mean(scores.row_score, counted),
+        headline: mean(scores.row_score, counted),
         "pmf1": _make(pooled, with_truth, _pooled_f1),
         "il_mcc": _make(image, rows, _mcc),
         "cgf1": _make(both, rows, lambda s: _pooled_f1(s[..., :-4]) * _mcc(s[..., -4:])),
-        "giou": _mean(union_iou, union_rows),
-        "ciou": _ratio(scores.shared, union, union_rows),
+        "giou": mean(union_iou, union_rows),
+        "ciou": ratio(scores.shared, union, union_rows),
         **_boundary(scores, union_rows),
-        "micro_f1@0.5": _ratio(2 * scores.tp_half, masks, with_truth),
-        "mask_redundancy_rate": _ratio(scores.raw - scores.nms, scores.raw, with_truth),
-        "duplicates": _mean(scores.duplicates, with_truth),
-        "count_error": _mean(error, rows),
-        "collapse": _mean(scores.raw == 0, with_truth),
+        "micro_f1@0.5": ratio(2 * scores.tp_half, masks, with_truth),
+        "mask_redundancy_rate": ratio(scores.raw - scores.nms, scores.raw, with_truth),
+        "duplicates": mean(scores.duplicates, with_truth),
+        "count_error": mean(error, rows),
+        "collapse": mean(scores.raw == 0, with_truth),
         **{
             name: _make(image[:, [k]], rows, lambda s: s[..., 0])
             for k, name in enumerate(("il_tp", "il_tn", "il_fp", "il_fn"))
@@ -142,7 +142,7 @@ def level_statistics(scores: Scores, protocol: PBenchProtocol) -> dict[str, Stat
     result: dict[str, Statistic] = {}
     if protocol.row_score == "union_hit":
         rows = np.flatnonzero(scores.levels != "dense")
-        result["accuracy"] = _mean(scores.row_score, rows)
+        result["accuracy"] = mean(scores.row_score, rows)
     elif all((scores.counted & (scores.levels == level)).any() for level in LEVELS):
         rows = np.flatnonzero(scores.counted)
         member = np.stack([scores.levels == level for level in LEVELS], axis=1)
@@ -198,12 +198,12 @@ def position_slices(table: pa.Table) -> dict[str, dict[str, Statistic]]:
 
         n, drifting = int(here.sum()), here & measured
         result[name] = {
-            "precision@0.5": _make(np.stack([sums(first), sums(here)], axis=1), rows, _quotient, n),
-            "duplicate_rate": _make(np.stack([sums(good & ~first), sums(here)], axis=1), rows, _quotient, n),
+            "precision@0.5": _make(np.stack([sums(first), sums(here)], axis=1), rows, quotient_of_sums, n),
+            "duplicate_rate": _make(np.stack([sums(good & ~first), sums(here)], axis=1), rows, quotient_of_sums, n),
             "drift": _make(
                 np.stack([sums(drift, drifting), sums(drifting, drifting)], axis=1),
                 rows,
-                _quotient,
+                quotient_of_sums,
                 int(drifting.sum()),
             ),
         }
@@ -229,9 +229,9 @@ def _boundary(scores: Scores, rows: NDArray[np.int64]) -> dict[str, Statistic]:
     value = np.where((predicted == 0) & (true == 0) & (scores.left > 0) & (scores.right > 0), 1.0, value)
     value = np.where((scores.true == 0) & (scores.raw == 0), 1.0, value)
     return {
-        "boundary_iou/giou": _mean(iou, rows),
-        "boundary_iou/ciou": _ratio(shared, union, rows),
-        "boundary_f/giou": _mean(value, rows),
+        "boundary_iou/giou": mean(iou, rows),
+        "boundary_iou/ciou": ratio(shared, union, rows),
+        "boundary_f/giou": mean(value, rows),
     }
 
 
@@ -272,21 +272,6 @@ def _make(
     return Statistic(rows, columns[rows], of, len(rows) if n is None else n)
 
 
-def _quotient(sums: Floats) -> Floats:
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return np.asarray(sums[..., 0] / sums[..., 1])
-
-
-def _mean(values: NDArray[np.int64] | Floats | NDArray[np.bool_], rows: NDArray[np.int64]) -> Statistic:
-    if values.dtype.kind == "f":
-        return _make(np.stack([values, np.ones(len(values))], axis=1).astype(np.float64), rows, _quotient)
-    return _make(np.stack([values, np.ones(len(values), np.int64)], axis=1).astype(np.int64), rows, _quotient)
-
-
-def _ratio(top: NDArray[np.int64], bottom: NDArray[np.int64], rows: NDArray[np.int64]) -> Statistic:
-    return _make(np.stack([top, bottom], axis=1), rows, _quotient)
-
-
 def _pooled_f1(sums: Floats) -> Floats:
     """pmF1 from summed TP at each threshold and the summed number of predicted and true masks (= 2TP + FP + FN)."""
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -322,15 +307,14 @@ def slice_statistics(
     """
     chosen = get_protocol(protocol)
     scores = read_scores(table, chosen, thresholds)
-    found: Gathered = {ALL: level_statistics(scores, chosen)}
+    columns = [column for column in by if column not in ("count", "position")]
+
+    def numbers(rows: NDArray[np.int64]) -> dict[str, Statistic]:
+        where = np.zeros(len(table), np.bool_)
+        where[rows] = True
+        return statistics(scores, chosen, where)
+
+    found = by_column(table, columns, numbers, ("count", "position"))
+    found[ALL] = level_statistics(scores, chosen)
     found |= {("count", name): part for name, part in count_slices(scores, chosen).items()}
-    found |= {("position", name): part for name, part in position_slices(table).items()}
-    for column in dict.fromkeys(by):
-        if column in ("count", "position"):
-            continue
-        if column not in table.column_names or pa.types.is_nested(table.schema.field(column).type):
-            flat = [field.name for field in table.schema if not pa.types.is_nested(field.type)]
-            raise BenchError(f"by: expected count, position or one of {', '.join(flat)}; got {column!r}")
-        values = np.array([str(value) for value in table[column].to_pylist()])
-        found |= {(column, v): statistics(scores, chosen, values == v) for v in sorted(set(values.tolist()))}
-    return found
+    return found | {("position", name): part for name, part in position_slices(table).items()}

@@ -7,20 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 from bench_datasets.benchmark import Benchmark, Source
 from bench_datasets.benchmarks.pvsg.legend import METRICS
-from bench_datasets.benchmarks.pvsg.protocol import DEFAULT_K, PROTOCOLS
+from bench_datasets.benchmarks.pvsg.protocol import DEFAULT_K, PROTOCOLS, PVSGProtocol
 from bench_datasets.benchmarks.pvsg.schema import PREDICTION_COLUMNS, SCORE_COLUMNS, TRUTH_COLUMNS
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from datasets import Dataset, Features
 
+    from bench_datasets.benchmarks.pvsg.batch import Videos
     from bench_datasets.display.explain import Explanation
-    from bench_datasets.masks import Decoded
     from bench_datasets.predictions.form import PredictionForm
     from bench_datasets.report.section import Section
     from bench_datasets.results.error_kinds import Errors
     from bench_datasets.results.estimates import Gathered
-    from bench_datasets.scoring.faulty_rows import Faulty
     from bench_datasets.scoring.options import ScoreOptions
     from bench_datasets.scoring.units import Units
 
@@ -49,8 +48,9 @@ class PVSG(Benchmark):
     truth_columns = TRUTH_COLUMNS
     prediction_columns = PREDICTION_COLUMNS
     score_columns = SCORE_COLUMNS
+    skipped_values = dict.fromkeys(("height", "width", "frames", "triplets"))
     unit = "video"
-    options = frozenset({"k", "oracle", "count-as-wrong"})
+    options = frozenset({"k", "oracle"})
     lower_is_better = frozenset({"loss"})
     unpaired_metrics = frozenset({"vpq", "stq"})
     legend = METRICS
@@ -85,20 +85,17 @@ class PVSG(Benchmark):
 
         return split_predictions(table)
 
-    def score_table(
-        self, batch: pa.Table | Mapping[str, Any], options: ScoreOptions, decoded: Decoded | None = None
-    ) -> pa.Table:
-        """One score row per video."""
-        from bench_datasets.benchmarks.pvsg.score import score_table
+    def read_batch(self, batch: pa.Table | Mapping[str, Any], options: ScoreOptions) -> Videos:
+        """Videos with mask tubes and relations."""
+        from bench_datasets.benchmarks.pvsg.batch import Videos, read_rows
 
-        del decoded
-        return score_table(batch, options)
+        return Videos(list(read_rows(batch)), options.oracle or "")
 
-    def row_faults(self, batch: pa.Table | Mapping[str, Any], options: ScoreOptions) -> Faulty:
-        """The videos of a batch that can't be scored."""
-        from bench_datasets.benchmarks.pvsg.score import row_faults
+    def measure(self, rows: Videos, protocol: PVSGProtocol, options: ScoreOptions) -> Mapping[str, pa.Array]:
+        """Overlaps of relations and tubes, VPQ and STQ."""
+        from bench_datasets.benchmarks.pvsg.measure import measure
 
-        return row_faults(batch, options)
+        return measure(rows, protocol, options.oracle)
 
     def statistics(
         self,

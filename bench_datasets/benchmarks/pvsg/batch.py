@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from bench_datasets.benchmark import Protocol
 from bench_datasets.benchmarks.pvsg.dangling_ids import missing_frames, odd_spans, odd_triplets
 from bench_datasets.benchmarks.pvsg.prediction_columns import read_beside
 from bench_datasets.benchmarks.pvsg.schema import TRUTH_COLUMNS
@@ -18,6 +20,10 @@ from bench_datasets.benchmarks.pvsg.spans import Spans
 from bench_datasets.benchmarks.pvsg.tubes import MAX_FRAME, TubeLists, Tubes, read_tube_lists
 from bench_datasets.benchmarks.pvsg.vocabulary import CATEGORIES, PREDICATES, THINGS
 from bench_datasets.faults import BenchError
+from bench_datasets.scoring.batch import Batch
+from bench_datasets.scoring.faulty_rows import Faulty
+from bench_datasets.scoring.hashes import row_hashes
+from bench_datasets.scoring.options import ScoreOptions
 
 MAX_FRAMES = 1 << 20
 """Frames a video may have."""
@@ -43,6 +49,16 @@ class Row:
     true: TubeLists
     predicted: TubeLists
     reading: list[tuple[str, str]]
+
+    @cached_property
+    def truth(self) -> Truth:
+        """The ground truth; see `read_truth`."""
+        return read_truth(self)
+
+    @cached_property
+    def labels(self) -> dict[str, Any]:
+        """What the row hash covers beside the masks."""
+        return label_fields(self)
 
     @property
     def answered(self) -> bool:
@@ -122,6 +138,92 @@ class Prediction:
 
     def _categories(self, tube: NDArray[np.int64]) -> NDArray[np.int64]:
         return np.append(self.categories, -1)[tube]
+
+
+@dataclass
+class Videos(Batch):
+    """Videos with their predictions.
+
+    Attributes:
+        rows: n videos.
+        oracle: what is taken from the ground truth, or an empty text.
+    """
+
+    rows: list[Row]
+    oracle: str
+    _judged: list[tuple[Prediction | None, set[str]]] | None = None
+
+    @property
+    def keys(self) -> list[str]:
+        """The videos' ids."""
+        return [row.key for row in self.rows]
+
+    @property
+    def clusters(self) -> list[str]:
+        """The videos' ids: every video is resampled on its own."""
+        return self.keys
+
+    def chunks(self) -> Iterator[Videos]:
+        """One video at a time."""
+        for row in self.rows:
+            yield Videos([row], self.oracle)
+
+    def label_columns(self) -> Mapping[str, Any]:
+        """Source and oracle."""
+        return {"source": [row.values["source"] for row in self.rows], "oracle": [self.oracle] * len(self.rows)}
+
+    def row_hashes(self) -> list[str]:
+        """The hash of each video's labels and masks; empty for invalid masks."""
+        from bench_datasets.benchmarks.pvsg.validation import truth_mask_faults
+
+        found = []
+        for row in self.rows:
+            groups = np.array([0, len(row.true.masks)])
+            sound = not truth_mask_faults(row)
+            found.append(row_hashes([row.labels], row.true.masks, groups)[0] if sound else "")
+        return found
+
+    def find_faults(self, protocol: Protocol, options: ScoreOptions) -> Faulty:
+        """The videos that can't be scored as they are.
+
+        Raises:
+            FaultError: there is such a video and the options say to stop.
+            BenchError: the ground truth is not PVSG's.
+        """
+        from bench_datasets.benchmarks.pvsg.validation import judge
+
+        del protocol
+        faulty = Faulty(options)
+        self._judged = [judge(row, faulty, i) for i, row in enumerate(self.rows)]
+        for i, row in enumerate(self.rows):
+            if i not in faulty.left_out:
+                _ = row.labels, row.truth  # raise here what they raise
+        return faulty
+
+    def fault_codes(self, faulty: Faulty) -> list[list[str]]:
+        """Codes of the builder, of reading, and of the faults."""
+        judged = self._judged or [(None, set())] * len(self.rows)
+        return [
+            sorted({*(row.values["faults"] or []), *noted, *faulty.codes(i)})
+            for i, (row, (_, noted)) in enumerate(zip(self.rows, judged, strict=True))
+        ]
+
+    def scorable(self, faulty: Faulty) -> Videos:
+        """The videos that are scored; those that count as wrong have an empty prediction."""
+        judged = self._judged or [(None, set())] * len(self.rows)
+        rows, found = [], []
+        for i, (row, own) in enumerate(zip(self.rows, judged, strict=True)):
+            if i in faulty.left_out:
+                continue
+            wrong = i in faulty.wrong
+            rows.append(row.without_prediction() if wrong else row)
+            found.append((None, own[1]) if wrong else own)
+        return Videos(rows, self.oracle, found)
+
+    def predictions(self) -> Iterator[Prediction]:
+        """The parsed prediction of each video."""
+        for row, (prediction, _) in zip(self.rows, self._judged or [(None, set())] * len(self.rows), strict=True):
+            yield prediction if prediction is not None else read_prediction(row)[0]
 
 
 def read_rows(batch: pa.Table | Mapping[str, Any]) -> Iterator[Row]:

@@ -11,7 +11,6 @@ from bench_datasets.benchmarks.pvsg import BENCHMARK
 from bench_datasets.benchmarks.pvsg.batch import Prediction, read_prediction, read_rows, read_truth
 from bench_datasets.benchmarks.pvsg.protocol import DEFAULT_THRESHOLDS, WEAK_COUNTS, get_protocol
 from bench_datasets.benchmarks.pvsg.relation_matching import NEVER, Hits
-from bench_datasets.benchmarks.pvsg.score import score_table
 from bench_datasets.benchmarks.pvsg.timeline import Bar, draw
 from bench_datasets.benchmarks.pvsg.vocabulary import CATEGORIES, PREDICATES
 from bench_datasets.display.explain import Explanation, picked
@@ -37,7 +36,7 @@ def explain(row: Mapping[str, Any], prediction: Any, protocol: str | None = None
     batch = {name: [value] for name, value in row.items()}
     batch["pred_tubes"] = [given.get("pred_tubes", given.get("tubes"))]
     batch["pred_triplets"] = [given.get("pred_triplets", given.get("triplets"))]
-    table = score_table(batch, ScoreOptions(chosen.name))
+    table = BENCHMARK.score_table(batch, ScoreOptions(chosen.name))
     read = next(iter(read_rows(batch)))
     truth, found = read_truth(read), read_prediction(read)[0]
     hits = Hits.read(table, chosen)

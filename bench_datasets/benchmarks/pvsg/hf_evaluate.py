@@ -11,7 +11,6 @@ from datasets import Features, List, Value
 from bench_datasets.benchmarks.pvsg import BENCHMARK
 from bench_datasets.benchmarks.pvsg.prediction_columns import read_prediction
 from bench_datasets.benchmarks.pvsg.protocol import get_protocol
-from bench_datasets.benchmarks.pvsg.score import score_table
 from bench_datasets.benchmarks.pvsg.tubes import TubeLists, read_tube_lists
 from bench_datasets.benchmarks.pvsg.vocabulary import CATEGORIES, PREDICATES
 from bench_datasets.faults import BenchError, FaultError, shorten, stops
@@ -98,7 +97,7 @@ class Pvsg(RowMetric):
         for name in ("tubes", "triplets"):
             batch[f"pred_{name}"] = [row[name] if row["answered"] else None for row in predictions]
         batch["pred_faults"] = [row["faults"] for row in predictions]
-        table = score_table(batch, options).cast(BENCHMARK.score_features().arrow_schema)
+        table = BENCHMARK.score_table(batch, options).cast(BENCHMARK.score_features().arrow_schema)
         return summarize("pvsg", table, k=tuple(k), thresholds=thresholds, draws=0)
 
 

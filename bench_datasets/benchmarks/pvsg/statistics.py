@@ -16,7 +16,7 @@ from bench_datasets.benchmarks.pvsg.protocol import DEFAULT_K, DEFAULT_THRESHOLD
 from bench_datasets.benchmarks.pvsg.relation_matching import Hits, flat, offsets, row_of, texts
 from bench_datasets.faults import BenchError
 from bench_datasets.masks import quotient
-from bench_datasets.results.estimates import ALL, Gathered
+from bench_datasets.results.estimates import ALL, Gathered, by_column
 from bench_datasets.results.statistics import Floats, Statistic
 
 SPAN_BUCKETS: tuple[tuple[str, float, float], ...] = (
@@ -318,15 +318,15 @@ def slice_statistics(
             **panoptic_statistics(scores, rows),
         }
 
-    found: Gathered = {ALL: of_rows(np.ones(len(table), np.bool_))}
-    for part, where in relation_slices(scores).items():
-        found[part] = relation_statistics(scores, where, mean=part[0] != "predicate")
-    for column in dict.fromkeys([*_ROW_SLICES, *by]):
-        if column in _RELATION_SLICES:
-            continue
-        if column not in table.column_names or pa.types.is_nested(table.schema.field(column).type):
-            flat = [field.name for field in table.schema if not pa.types.is_nested(field.type)]
-            raise BenchError(f"by: expected {', '.join(_RELATION_SLICES)} or one of {', '.join(flat)}; got {column!r}")
-        values = np.array([str(value) for value in table[column].to_pylist()])
-        found |= {(column, value): of_rows(values == value) for value in sorted(set(values.tolist()))}
-    return found
+    def numbers(rows: NDArray[np.int64]) -> dict[str, Statistic]:
+        where = np.zeros(len(table), np.bool_)
+        where[rows] = True
+        return of_rows(where)
+
+    columns = [column for column in (*_ROW_SLICES, *by) if column not in _RELATION_SLICES]
+    found = by_column(table, columns, numbers, _RELATION_SLICES)
+    relations = {
+        part: relation_statistics(scores, where, mean=part[0] != "predicate")
+        for part, where in relation_slices(scores).items()
+    }
+    return {ALL: found.pop(ALL), **relations, **found}

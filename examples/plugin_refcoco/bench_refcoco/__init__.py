@@ -6,12 +6,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
-from datasets import List, Value
+from datasets import Value
 
-from bench_datasets.benchmark import Benchmark, Protocol, Source
-from bench_datasets.masks import Decoded
-from bench_datasets.results.estimates import Gathered
+from bench_datasets.benchmark import COMMON_SCORE_COLUMNS, Benchmark, Protocol, Source
+from bench_datasets.masks import quotient, union_overlaps
+from bench_datasets.results.estimates import Gathered, by_column
+from bench_datasets.results.statistics import Statistic, mean, ratio
+from bench_datasets.scoring.mask_batch import MaskBatch
 from bench_datasets.scoring.options import ScoreOptions
+
+PIXELS = ("intersection", "predicted", "true")
 
 
 class RefCOCOToy(Benchmark):
@@ -21,25 +25,16 @@ class RefCOCOToy(Benchmark):
     title = "RefCOCO (toy)"
     builder = "bench_refcoco.builder"
     source = Source(repo="", revision="", env="BENCH_REFCOCO", rows={"val": 3, "test": 4}, licence="Apache-2.0")
-    protocols = {
-        "default": Protocol(
-            name="default", version="1", meaning="IoU of the union of the predicted masks with the one true mask."
-        )
-    }
+    protocols = {"default": Protocol(name="default", version="1", meaning="IoU of the union of the predicted masks.")}
     headline = {"default": "miou"}
     headline_parts = {"default": "p@"}
     truth_columns = ("key", "id", "split", "expression", "masks", "faults")
     score_columns = {
-        "key": (Value("string"), "the truth row's key, `<split>/<id>`"),
-        "cluster": (Value("string"), "what the row is resampled with: its key"),
-        "protocol": (Value("string"), "protocol and version"),
-        "row_sha256": (Value("string"), "hash of the truth row"),
+        **COMMON_SCORE_COLUMNS,
         "split": (Value("string"), "the row's split"),
-        "faults": (List(Value("string")), "fault codes"),
-        "skipped": (Value("bool"), "whether a fault kept the row from being scored"),
-        "intersection": (Value("int64"), "pixels shared by the union of the predictions and the truth"),
+        "intersection": (Value("int64"), "pixels shared by the union of the predictions and the ground truth"),
         "predicted": (Value("int64"), "pixels of the union of the predictions"),
-        "true": (Value("int64"), "pixels of the truth"),
+        "true": (Value("int64"), "pixels of the ground truth"),
     }
     counted = "rows"
     citation = "@misc{refcocotoy, title={RefCOCO (toy)}, year={2026}}"
@@ -48,27 +43,26 @@ class RefCOCOToy(Benchmark):
     tags = ("referring-segmentation",)
     columns = {"masks": "The mask of the one square that is meant, as COCO compressed RLE."}
 
-    def score_table(
-        self, batch: pa.Table | Mapping[str, Any], options: ScoreOptions, decoded: Decoded | None = None
-    ) -> pa.Table:
-        """A score row for each row of the batch."""
-        from bench_refcoco.metric import score_table
-
-        return score_table(self, batch, options)
+    def measure(self, rows: MaskBatch, protocol: Protocol, options: ScoreOptions) -> Mapping[str, Any]:
+        """Pixels of the union of the predicted masks, of the ground truth, and of both."""
+        predicted, true = rows.predicted, rows.true
+        pixels = union_overlaps(len(rows), (predicted.masks, predicted.row_of), (true.masks, true.row_of))
+        return dict(zip(PIXELS, pixels, strict=True))
 
     def statistics(
-        self,
-        table: pa.Table,
-        protocol: str,
-        *,
-        k: Sequence[int] | None = None,
-        thresholds: Sequence[float] | None = None,
-        by: Sequence[str] = (),
-    ) -> Gathered:
+        self, table: pa.Table, protocol: str, *, k: Sequence[int] | None = None,
+        thresholds: Sequence[float] | None = None, by: Sequence[str] = (),
+    ) -> Gathered:  # fmt: skip
         """Mean IoU, overall IoU and precision at thresholds."""
-        from bench_refcoco.metric import statistics
+        shared, predicted, true = (table[name].to_numpy() for name in PIXELS)
+        union = predicted + true - shared
+        iou = quotient(shared, union)
 
-        return statistics(table, thresholds=thresholds, by=by)
+        def numbers(rows: Any) -> dict[str, Statistic]:
+            precision = {f"p@{t:g}": mean(iou >= t, rows) for t in thresholds or (0.5, 0.7, 0.9)}
+            return {"miou": mean(iou, rows), "oiou": ratio(shared, union, rows), **precision}
+
+        return by_column(table, by, numbers)
 
 
 BENCHMARK = RefCOCOToy()

@@ -52,6 +52,20 @@ def test_against_arithmetic(pixels: int) -> None:
     assert "no published results exist for the protocol default" in str(result)
 
 
+def test_faulty_prediction_counts_as_wrong_or_is_left_out() -> None:
+    rows = [{"key": row["key"], "pred_masks": row["masks"]} for row in moved(0)]
+    rows[1]["pred_masks"] = [{"size": [40, 60], "counts": "zz"}]
+    answers = [{"key": row["key"], "masks": row["pred_masks"]} for row in rows]
+    with pytest.raises(bd.FaultError, match="malformed_mask"):
+        bd.score(NAME, truth(), answers)
+    for on_fault, value in (("skip-and-report", 1.0), ("count-as-wrong", 0.75)):
+        result = bd.summarize(NAME, bd.score(NAME, truth(), answers, on_fault=on_fault), draws=0)
+        assert result.metrics["miou"].value == pytest.approx(value)
+        assert result.faults["malformed_mask"]["count"] == 1
+    report = bd.check(NAME, answers, truth())
+    assert [(group.code, group.count) for group in report.errors] == [("malformed_mask", 1)]
+
+
 def test_map_gives_the_same(tmp_path: Path) -> None:
     answers = bd.read_predictions(NAME, write(tmp_path, 3))
     rows = truth().add_column("pred_masks", list(answers["pred_masks"]), feature=answers.features["pred_masks"])

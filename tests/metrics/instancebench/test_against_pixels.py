@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import bench_datasets as bd
-from bench_datasets.benchmarks.instancebench.score import score_table
+from bench_datasets.benchmarks.instancebench import BENCHMARK
 from bench_datasets.scoring.options import ScoreOptions
 
 from . import dense
@@ -26,7 +26,9 @@ def scored(sets: Sequence[Tces], answers: Mapping[str, Answers], engine: str | N
     for condition, found in answers.items():
         asked = [s for s in sets if condition == "original" or any(ask.name in found for ask in s.asks)]
         if asked:
-            tables.append(score_table(batch_of(asked, found, condition), ScoreOptions("default", engine=engine)))
+            tables.append(
+                BENCHMARK.score_table(batch_of(asked, found, condition), ScoreOptions("default", engine=engine))
+            )
     return pa.concat_tables(tables)
 
 
@@ -68,9 +70,9 @@ def test_every_number_of_many_sets() -> None:
 def test_order_and_cuts_change_nothing(seed: int, other: int) -> None:
     sets, answers = random_sets(np.random.default_rng(seed))
     original = answers["original"]
-    whole = score_table(batch_of(sets, original), ScoreOptions("default"))
+    whole = BENCHMARK.score_table(batch_of(sets, original), ScoreOptions("default"))
     order = np.random.default_rng(other).permutation(len(sets))
-    parts = [score_table(batch_of([sets[k]], original), ScoreOptions("default")) for k in order]
+    parts = [BENCHMARK.score_table(batch_of([sets[k]], original), ScoreOptions("default")) for k in order]
     shuffled = pa.concat_tables(parts)
     assert repr(shuffled.sort_by("key").to_pylist()) == repr(whole.sort_by("key").to_pylist())
     a, b = bd.summarize("instancebench", whole, draws=50), bd.summarize("instancebench", shuffled, draws=50)

@@ -14,7 +14,6 @@ from PIL import Image
 from pycocotools import mask as coco
 
 from bench_datasets.benchmarks.pvsg import BENCHMARK
-from bench_datasets.benchmarks.pvsg.score import score_table
 from bench_datasets.results.result import Metric, Slice
 from bench_datasets.scoring.options import ScoreOptions
 
@@ -67,7 +66,7 @@ def batch(truth: Sequence[Mapping[str, Any]], predicted: Sequence[Mapping[str, A
 
 def score(videos: Sequence[Video], protocol: str = "official", **options: Any) -> pa.Table:
     rows = [truth_row(video, f"v{i}") for i, video in enumerate(videos)]
-    return score_table(batch(rows, [prediction(v) for v in videos]), ScoreOptions(protocol, **options))
+    return BENCHMARK.score_table(batch(rows, [prediction(v) for v in videos]), ScoreOptions(protocol, **options))
 
 
 def summed_up(

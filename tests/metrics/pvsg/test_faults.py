@@ -12,7 +12,6 @@ from datasets import Dataset
 import bench_datasets as bd
 from bench_datasets.benchmarks.pvsg import BENCHMARK
 from bench_datasets.benchmarks.pvsg.schema import PREDICTION_COLUMNS
-from bench_datasets.benchmarks.pvsg.score import score_table
 from bench_datasets.faults import BenchError, FaultError
 from bench_datasets.scoring.options import ScoreOptions
 
@@ -29,7 +28,7 @@ def video() -> Video:
 
 
 def scored(video: Video, answer: Any, **options: Any) -> dict[str, Any]:
-    row: dict[str, Any] = score_table(
+    row: dict[str, Any] = BENCHMARK.score_table(
         batch([truth_row(video, "clip")], [answer]), ScoreOptions("official", **options)
     ).to_pylist()[0]
     return row
@@ -86,7 +85,7 @@ def test_what_is_noted_cannot_hit(video: Video, code: str) -> None:
     answer = changed(video, place, **fields)
     row = scored(video, answer)
     assert (row["faults"], row["skipped"], row["triplets"]) == ([code], False, 1)
-    table = score_table(batch([truth_row(video)], [answer]), ScoreOptions("official"))
+    table = BENCHMARK.score_table(batch([truth_row(video)], [answer]), ScoreOptions("official"))
     found, _ = summed_up(table)
     assert (found["R@20/0.5"].value, found["R@20/0.5"].n) == (0, 1)
 
@@ -111,9 +110,9 @@ def test_faults_of_the_truth(video: Video) -> None:
     row["tubes"][1]["masks"][2] = {"size": [2, 6], "counts": "zz"}
     columns = batch([row], [prediction(video)])
     with pytest.raises(FaultError, match=r"clip: tubes \(ground truth\), tube 1, frame 2") as error:
-        score_table(columns, ScoreOptions("official"))
+        BENCHMARK.score_table(columns, ScoreOptions("official"))
     assert error.value.code == "malformed_mask"
-    found = score_table(columns, ScoreOptions("official", on_fault="skip-and-report")).to_pylist()[0]
+    found = BENCHMARK.score_table(columns, ScoreOptions("official", on_fault="skip-and-report")).to_pylist()[0]
     assert (found["skipped"], found["row_sha256"]) == (True, "")
 
 
@@ -128,12 +127,14 @@ def test_faults_of_the_truth(video: Video) -> None:
 def test_truth_that_is_none(video: Video, name: str, value: Any, message: str) -> None:
     row = truth_row(video, "clip") | {name: value}
     with pytest.raises(BenchError, match=f"clip.*{message}"):
-        score_table(batch([row], [prediction(video)]), ScoreOptions("official"))
+        BENCHMARK.score_table(batch([row], [prediction(video)]), ScoreOptions("official"))
 
 
 def test_absent_columns(video: Video) -> None:
     with pytest.raises(BenchError, match="pred_triplets"):
-        score_table({"key": ["v"], "objects": [[]], "tubes": [[]], "relations": [[]]}, ScoreOptions("official"))
+        BENCHMARK.score_table(
+            {"key": ["v"], "objects": [[]], "tubes": [[]], "relations": [[]]}, ScoreOptions("official")
+        )
 
 
 def test_an_unknown_oracle() -> None:
@@ -143,9 +144,11 @@ def test_an_unknown_oracle() -> None:
 
 def test_the_table_is_as_its_features_say(video: Video) -> None:
     for options in (ScoreOptions("official"), ScoreOptions("volume", oracle="tubes")):
-        table = score_table(batch([truth_row(video)], [prediction(video)]), options)
+        table = BENCHMARK.score_table(batch([truth_row(video)], [prediction(video)]), options)
         assert table.schema.equals(BENCHMARK.score_features().arrow_schema.remove_metadata())
-    empty = score_table(pa.table(batch([truth_row(video)], [prediction(video)])).slice(0, 0), ScoreOptions("official"))
+    empty = BENCHMARK.score_table(
+        pa.table(batch([truth_row(video)], [prediction(video)])).slice(0, 0), ScoreOptions("official")
+    )
     assert len(empty) == 0
 
 

@@ -9,9 +9,9 @@ import pytest
 from datasets import Dataset, concatenate_datasets
 
 import bench_datasets as bd
+from bench_datasets.benchmarks.pvsg import BENCHMARK
 from bench_datasets.benchmarks.pvsg.protocol import PROTOCOLS, get_protocol
 from bench_datasets.benchmarks.pvsg.relation_matching import Hits
-from bench_datasets.benchmarks.pvsg.score import score_table
 from bench_datasets.masks import available_engines, quotient, using_engine
 from bench_datasets.scoring.options import ScoreOptions
 
@@ -33,12 +33,12 @@ K = (1, 3, 5, 20)
 
 @pytest.fixture(scope="module")
 def table(mini_batch: dict[str, Any]) -> Any:
-    return score_table(mini_batch, ScoreOptions("official"))
+    return BENCHMARK.score_table(mini_batch, ScoreOptions("official"))
 
 
 @pytest.mark.parametrize("protocol", ["official", "volume"])
 def test_known_numbers(mini_batch: dict[str, Any], protocol: str) -> None:
-    found, _ = summed_up(score_table(mini_batch, ScoreOptions(protocol)), protocol, K)
+    found, _ = summed_up(BENCHMARK.score_table(mini_batch, ScoreOptions(protocol)), protocol, K)
     assert {key: found[key].value for key in KNOWN[protocol]} == pytest.approx(KNOWN[protocol])
     assert {found[key].n for key in found if key.startswith("R@")} == {11}
     assert found["mR@20/0.5"].n == 5
@@ -71,7 +71,7 @@ def test_overlaps_are_those_of_dense_masks(table: Any, mini_video: dense.Video) 
 def test_engines_agree(mini_batch: dict[str, Any], table: Any) -> None:
     for name in available_engines():
         with using_engine(name):
-            assert score_table(mini_batch, ScoreOptions("official")).equals(table)
+            assert BENCHMARK.score_table(mini_batch, ScoreOptions("official")).equals(table)
 
 
 def test_the_same_through_every_door(mini_truth: Dataset, mini_predictions: Dataset, table: Any) -> None:
@@ -100,8 +100,8 @@ def test_the_same_through_every_door(mini_truth: Dataset, mini_predictions: Data
 def test_the_row_hash_is_of_the_truth_alone(mini_batch: dict[str, Any], table: Any) -> None:
     hashes = table["row_sha256"].to_pylist()
     other = {**mini_batch, "pred_triplets": [[]]}
-    assert score_table(other, ScoreOptions("volume"))["row_sha256"].to_pylist() == hashes
-    assert score_table({**other, "fps": [6.0]}, ScoreOptions("volume"))["row_sha256"].to_pylist() != hashes
+    assert BENCHMARK.score_table(other, ScoreOptions("volume"))["row_sha256"].to_pylist() == hashes
+    assert BENCHMARK.score_table({**other, "fps": [6.0]}, ScoreOptions("volume"))["row_sha256"].to_pylist() != hashes
     assert len(hashes[0]) == 64
 
 
@@ -116,7 +116,7 @@ def test_perfect_tubes(mini_truth: Dataset) -> None:
     ]
     triplets = [{**item, "predicate": predicate(item["predicate"]), "score": 1.0} for item in row["relations"]]
     for protocol in PROTOCOLS:
-        scored = score_table(batch([row], [{"tubes": tubes, "triplets": triplets}]), ScoreOptions(protocol))
+        scored = BENCHMARK.score_table(batch([row], [{"tubes": tubes, "triplets": triplets}]), ScoreOptions(protocol))
         for key, metric in summed_up(scored, protocol, (20,))[0].items():
             assert metric.value == (0.0 if key.startswith("loss/") else 1.0), key
 

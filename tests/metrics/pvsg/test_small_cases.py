@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bench_datasets.benchmarks.pvsg.score import score_table
+from bench_datasets.benchmarks.pvsg import BENCHMARK
 from bench_datasets.scoring.options import ScoreOptions
 
 from .dense_pvsg import Video
@@ -38,7 +38,7 @@ def found(case: dict[str, Any], protocol: str) -> dict[str, float]:
     by_video = {item["video_id"]: item for item in case["predictions"]}
     columns = batch(rows, [by_video[row["key"]] for row in rows])
     ranks = sorted({int(key.split("@")[1].split("/")[0]) for key in case["expect"]})
-    metrics, _ = summed_up(score_table(columns, ScoreOptions(protocol)), protocol, ranks)
+    metrics, _ = summed_up(BENCHMARK.score_table(columns, ScoreOptions(protocol)), protocol, ranks)
     return {key: metric.value for key, metric in metrics.items()}
 
 
