@@ -269,6 +269,9 @@ INSTANCEBENCH = [
     Case("core_role_repeated",
          expressions(["t-0", "minimal", "ordinal"], ["t-1", "variant", "extremal"], ["t-2", "variant", "extremal"]),
          "core_role_repeated", "t", of_truth=True),
+    Case("repeated_expression",
+         expressions(["t-0", "minimal", "ordinal"], ["t-1", "variant", "extremal"], ["t-1", "extra", "ordinal"]),
+         "repeated_expression", "t", of_truth=True),
 ]  # fmt: skip
 
 
@@ -653,3 +656,26 @@ def test_rows_added_to_evaluate_one_by_one_are_judged_as_in_one_call() -> None:
         metric.add_batch(**{**rows, "levels": ["level_0"] * 3})
     metric.add_batch(**{**rows, "levels": ["level_0"] * 3}, on_fault="count-as-wrong")
     assert metric.compute(on_fault="count-as-wrong")["macro_f1/level_0"] == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("entry_point", ENTRY_POINTS)
+@pytest.mark.parametrize(
+    ("benchmark", "edits", "code"),
+    [
+        ("pbench", (true_masks(1, A, SMALL), predicted(1, masks=[BROKEN])), "image_size_mismatch"),
+        (
+            "instancebench",
+            (asked(lambda row: row.update(target=9)), answered("t-1", mask=BROKEN)),
+            "target_missing",
+        ),
+    ],
+)
+def test_row_with_two_faults_stops_at_the_ground_truth_first(
+    benchmark: str, edits: tuple[Callable[[Input], None], ...], code: str, entry_point: str, tmp_path: Path
+) -> None:
+    given = _named("input", benchmark)()
+    for edit in edits:
+        edit(given)
+    with pytest.raises(bd.FaultError) as stopped:
+        ENTRY_POINTS[entry_point](benchmark, given, "stop", None, tmp_path)
+    assert stopped.value.code == code

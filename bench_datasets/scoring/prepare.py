@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -24,7 +24,7 @@ from bench_datasets.predictions.spool import Spool
 from bench_datasets.predictions.values import read_truth
 from bench_datasets.scoring.batching import BATCH_ROWS, ArrowRows, rows_at_a_time, rows_of
 from bench_datasets.scoring.hashes import content_hash
-from bench_datasets.scoring.options import ScoreOptions
+from bench_datasets.scoring.options import COUNT_AS_WRONG, ScoreOptions
 from bench_datasets.scoring.provenance import with_provenance
 from bench_datasets.scoring.units import Units, blame
 from bench_datasets.scoring.validate import Readings, verify
@@ -168,7 +168,13 @@ def make_plan(
     others = count_faults(units, options)
     answers = ArrowRows(predictions, [c for c in metric.prediction_columns if c in predictions.column_names])
     size = rows_at_a_time(ArrowRows(labels), answers)
-    verified = verify(metric, answers, units, options, num_proc, size)
+    try:
+        verified = verify(metric, answers, units, options, num_proc, size)
+    except FaultError:
+        unverified = Plan(benchmark, options, labels, answers, units, {})
+        if (first := _first_truth_fault(unverified)) is not None:
+            raise first from None
+        raise
     dataset = {
         "source": source["source"] if source else None,
         "split": str(truth.split) if truth.split is not None else None,
@@ -178,6 +184,20 @@ def make_plan(
     given = {"sha256": content_hash(verified.hashes), "rows": len(predictions), "missing": units.missing}
     record = record_of(benchmark, options, dataset, given, others)
     return Plan(benchmark, options, labels, answers, units, record, verified.readings)
+
+
+def _first_truth_fault(plan: Plan) -> FaultError | None:
+    """The ground truth's fault of the first row with a fault; `None` if that row's fault is its prediction's.
+
+    The ground truth comes first, as it does where predictions stand beside it in the row.
+    """
+    work = UnitScorer(replace(plan, options=replace(plan.options, on_fault=COUNT_AS_WRONG)))
+    for first in range(0, len(plan.units), plan.lot):
+        table = work.attached(range(first, min(first + plan.lot, len(plan.units))))
+        faulty = plan.metric.row_faults(table, work.options)
+        for row in sorted({*faulty.left_out, *faulty.wrong}):
+            return FaultError(*faulty.left_out[row][0]) if row in faulty.left_out else None
+    return None
 
 
 def record_of(

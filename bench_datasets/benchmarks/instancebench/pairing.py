@@ -39,7 +39,7 @@ def pair_units(labels: Dataset, predictions: Dataset, options: ScoreOptions, who
     offsets = list_offsets(expressions)
     ids = [str(value) for value in list_values(expressions).field("expression_id").to_pylist()]
     if len(set(ids)) < len(ids):
-        _refuse_unnoted(table, ids, offsets)
+        _refuse_shared_ids(table, ids, offsets)
     found = pair_expressions(ids, predictions, whole=whole)
     parts = [_of_pair(pair, found, offsets) for pair in found.conditions]
     truth, place = (np.concatenate([part[k] for part in parts]) for k in (0, 1))
@@ -78,14 +78,21 @@ def _of_pair(
     return np.flatnonzero(asked), place, index[place], doubled[asked]
 
 
-def _refuse_unnoted(table: pa.Table, ids: list[str], offsets: NDArray[np.int64]) -> None:
-    """Rows in which an expression id stands again say so, or are refused."""
+def _refuse_shared_ids(table: pa.Table, ids: list[str], offsets: NDArray[np.int64]) -> None:
+    """Refuse an expression id that stands in two sets; one that stands twice in its set is a fault of the row.
+
+    Raises:
+        BenchError: two sets have it, and neither notes it as a fault.
+    """
     noted = table["faults"].to_pylist() if "faults" in table.column_names else [None] * len(table)
-    times = Counter(ids)
+    times = Counter(name for i in range(len(table)) for name in set(ids[offsets[i] : offsets[i + 1]]))
     for i, codes in enumerate(noted):
         again = [name for name in ids[offsets[i] : offsets[i + 1]] if times[name] > 1]
         if again and "repeated_expression" not in (codes or ()):
-            raise BenchError(f"instancebench rows: two expressions bear the id {again[0]!r}; mend the manifest")
+            raise BenchError(
+                f"instancebench rows: two sets have an expression with the id {again[0]!r}, so predictions for it can't"
+                " be told apart; correct the manifest"
+            )
 
 
 def attach(

@@ -138,7 +138,7 @@ def test_what_is_only_noted(code: str, tmp_path: Path) -> None:
 
 def test_the_same_expression_in_two_rows(tmp_path: Path) -> None:
     truth = truth_of([simple("a"), simple("b", asks=simple("a").asks)])
-    with pytest.raises(bd.BenchError, match="two expressions bear the id 'a-0'"):
+    with pytest.raises(bd.BenchError, match="two sets have an expression with the id 'a-0'"):
         bd.score("instancebench", truth, read_lines(answers("a"), tmp_path))
 
 
