@@ -99,6 +99,7 @@ FAULTS: dict[str, FaultKind] = {
         "noted",
         outside_image="a box that reaches beyond the image",
         small_box="a box within 1 x 1 pixel, as a box in fractions of the image is",
+        box_apart_from_mask="a box that overlaps its own prediction's mask little (IoU of the boxes below 0.5)",
         unknown_candidate="a candidate_id that no candidate of the row has; it counts as a wrong prediction",
     ),
     **_kinds(

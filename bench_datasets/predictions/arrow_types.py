@@ -175,6 +175,32 @@ def odd_boxes(
             yield code, i
 
 
+def boxes_apart(boxes: NDArray[np.float64], masks: MaskColumn) -> NDArray[np.int64]:
+    """Find predictions whose box and mask are about different places.
+
+    A box `[x1, y1, x2, y2]` in place of `[x, y, width, height]` is found so, too.
+
+    Args:
+        boxes: `(n, 4) float64`, finite.
+        masks: n valid masks; those without a pixel are left out.
+
+    Returns:
+        Places of the predictions whose two boxes have an IoU below 0.5, `(k,) int64`.
+
+    Example:
+        >>> masks = MaskColumn.from_values([{"size": [2, 3], "counts": "42"}] * 2)  # the last column
+        >>> boxes_apart(np.array([[2.0, 0.0, 1.0, 2.0], [0.0, 0.0, 1.0, 1.0]]), masks).tolist()
+        [1]
+    """
+    x, y, w, h = masks.boxes().astype(np.float64).T
+    left, top, width, height = boxes.T
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        across = np.maximum(0.0, np.minimum(x + w, left + width) - np.maximum(x, left))
+        down = np.maximum(0.0, np.minimum(y + h, top + height) - np.maximum(y, top))
+        iou = across * down / (w * h + width * height - across * down)
+    return np.flatnonzero((masks.areas() > 0) & ~(iou >= 0.5))
+
+
 def size_advice(found: tuple[int, int], expected: tuple[int, int], otherwise: str = "") -> str:
     """Advice for a mask of another size: the end of a message, with its separator.
 

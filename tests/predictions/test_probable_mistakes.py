@@ -71,6 +71,20 @@ def test_box_that_is_not_in_pixels_is_counted(tmp_path: Path, box: list[float], 
     assert counted("instancebench", truth, str(path)) == expected
 
 
+@pytest.mark.parametrize(
+    ("corners", "expected"), [(False, {}), (True, {"box_apart_from_mask": 2})], ids=["sides", "corners"]
+)
+def test_box_that_is_not_its_own_mask_is_counted(tmp_path: Path, corners: bool, expected: dict[str, int]) -> None:
+    truth = instancebench_truth(tmp_path / "truth")
+    pixels = np.zeros((SIZE["height"], SIZE["width"]), bool)
+    pixels[10:14, 20:26] = True
+    box = [20, 10, 26, 14] if corners else [20, 10, 6, 4]
+    lines = [{"expression_id": f"a-{k}", "mask": encode_dense(pixels), "box": box} for k in (0, 1)]
+    path = write(tmp_path / "p.jsonl", lines)
+    assert warned(bd.check("instancebench", str(path), truth)) == expected
+    assert counted("instancebench", truth, str(path)) == dict.fromkeys(expected, 1)
+
+
 def test_candidate_id_that_is_a_position_is_counted(tmp_path: Path) -> None:
     truth = instancebench_truth(tmp_path / "truth")
     path = write(tmp_path / "p.jsonl", [{"expression_id": f"a-{k}", "candidate_id": k} for k in (0, 1)])
@@ -173,6 +187,21 @@ def test_pvsg_prediction_beyond_the_video_or_without_content_is_counted(
     assert counted("pvsg", pvsg_truth(), str(path)) == expected
 
 
+@pytest.mark.parametrize(("category", "expected"), [("dog", True), ("floor", False)])
+@pytest.mark.parametrize("code", ["inverted_mask", "whole_image"])
+def test_pvsg_odd_mask_of_a_countable_object_is_counted(
+    tmp_path: Path, category: str, expected: bool, code: str
+) -> None:
+    pixels = np.ones((SIZE["height"], SIZE["width"]), np.uint8, order="F")
+    if code == "inverted_mask":
+        pixels[2:4, 2:5] = 0
+    mask = encode_dense(pixels.astype(bool))
+    tubes = [{"tube_id": k, "category": category, "frames": [0, 1, 2], "masks": [mask] * 3} for k in (1, 2)]
+    path = write(tmp_path / "p.jsonl", [{"video_id": "v", "tubes": tubes, "triplets": [triplet()]}])
+    assert (code in warned(bd.check("pvsg", str(path), pvsg_truth()))) == expected
+    assert counted("pvsg", pvsg_truth(), str(path)) == ({code: 1} if expected else {})
+
+
 def test_pvsg_video_without_tubes_and_triplets_is_no_fault(tmp_path: Path) -> None:
     path = tmp_path / "p.jsonl"
     path.write_text(json.dumps({"video_id": "v", "tubes": [], "triplets": []}), encoding="utf-8")
@@ -181,6 +210,7 @@ def test_pvsg_video_without_tubes_and_triplets_is_no_fault(tmp_path: Path) -> No
 
 NOTED = (
     *("inverted_mask", "whole_image", "outside_image", "small_box", "unknown_candidate", "odd_file_name"),
+    "box_apart_from_mask",
     *("frame_outside", "no_spans", "no_triplets"),
 )
 

@@ -18,6 +18,7 @@ from bench_datasets.masks import MaskColumn, joined, list_offsets, list_values
 from bench_datasets.predictions.arrow_types import (
     INVERTED_MASK,
     WHOLE_IMAGE,
+    boxes_apart,
     empty_masks,
     odd_boxes,
     odd_masks,
@@ -44,6 +45,7 @@ ADVICE = {
     "inverted_mask": INVERTED_MASK,
     "mixed_answers": "some rows have a mask and some only a box or candidate_id; the latter count as 0 in mask metrics",
     "outside_image": "boxes that reach beyond the image; write [x, y, width, height] in pixels of the full image",
+    "box_apart_from_mask": "write boxes as [x, y, width, height] in pixels, not as two corners",
     "small_box": "boxes within 1 x 1 pixel: are they fractions of the image? Multiply by its width and height",
 }
 """What to do about each kind of finding."""
@@ -161,6 +163,11 @@ class _Batch:
             shown = ", ".join(f"{side:g}" for side in box[i])
             text = f"[{shown}] in an image of {height[i]} x {width[i]}" if height[i] else f"[{shown}]"
             warnings.add(code, self.name(int(rows[i])), text)
+        both = np.flatnonzero(self.masked[rows])
+        masks = MaskColumn.from_arrow(self.columns["mask"].take(pa.array(rows[both])))
+        for i in both[boxes_apart(box[both], masks)].tolist():
+            shown = ", ".join(f"{side:g}" for side in box[i])
+            warnings.add("box_apart_from_mask", self.name(int(rows[i])), f"[{shown}]")
 
     def _sizes(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Height and width of the images that rows speak of, 0 where unknown."""

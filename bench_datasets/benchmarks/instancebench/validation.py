@@ -14,7 +14,7 @@ from bench_datasets.benchmarks.instancebench.vocabulary import OPERATION_TAG, OP
 from bench_datasets.faults import FAULTS, Fault, stops
 from bench_datasets.masks import MaskColumn, Status
 from bench_datasets.masks.ragged import MaskLists
-from bench_datasets.predictions.arrow_types import odd_boxes, odd_masks, size_advice
+from bench_datasets.predictions.arrow_types import boxes_apart, odd_boxes, odd_masks, size_advice
 from bench_datasets.scoring.faulty_rows import Faulty
 from bench_datasets.scoring.options import ScoreOptions
 
@@ -59,8 +59,8 @@ def find_faults(rows: Rows, kept: Kept, options: ScoreOptions) -> Faulty:
 def noted_predictions(rows: Rows) -> dict[int, list[str]]:
     """Find the rows with predictions that look wrong, and the codes that say so.
 
-    The codes are those of `odd_masks` and `odd_boxes`, and `unknown_candidate`. Boxes are compared with the image where
-    its size is known.
+    The codes are those of `odd_masks` and `odd_boxes`, `box_apart_from_mask` and `unknown_candidate`. Boxes are compared
+    with the image where its size is known.
     """
     found: dict[int, list[str]] = {}
     row = rows.expression_row
@@ -69,6 +69,9 @@ def noted_predictions(rows: Rows) -> dict[int, list[str]]:
     boxed = np.flatnonzero(np.isfinite(rows.boxes).all(axis=1) & ~rows.faulty)
     for code, k in odd_boxes(rows.boxes[boxed], rows.heights[row[boxed]], rows.widths[row[boxed]]):
         found.setdefault(int(row[boxed[k]]), []).append(code)
+    both = boxed[(rows.predicted.masks.decoded.status == Status.OK)[boxed]]
+    for k in both[boxes_apart(rows.boxes[both], rows.predicted.masks.take(both))].tolist():
+        found.setdefault(int(row[k]), []).append("box_apart_from_mask")
     for k, name in enumerate(rows.named or ()):
         i = int(row[k])
         own = rows.candidate_ids[int(rows.candidates.groups[i]) : int(rows.candidates.groups[i + 1])]

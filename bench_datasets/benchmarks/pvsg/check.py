@@ -11,15 +11,18 @@ from numpy.typing import NDArray
 
 from bench_datasets.benchmarks.pvsg.dangling_ids import is_predicate, missing_frames, noted_faults, odd_spans
 from bench_datasets.benchmarks.pvsg.prediction_pairing import pair_videos
+from bench_datasets.benchmarks.pvsg.vocabulary import THINGS
 from bench_datasets.faults import FAULTS, BenchError, Fault, FaultError, stops
 from bench_datasets.masks import MaskColumn, joined, list_offsets, list_values
-from bench_datasets.predictions.arrow_types import empty_masks, size_advice
+from bench_datasets.predictions.arrow_types import INVERTED_MASK, WHOLE_IMAGE, empty_masks, odd_masks, size_advice
 from bench_datasets.predictions.check import CheckReport, Collector
 from bench_datasets.predictions.read import Predictions, read_predictions
 
 ADVICE = {
     "malformed_mask": "a mask, a frame or an id that is not as the format asks; each line says what was expected",
     "unreadable_mask": "the file holds no mask that can be read; each line says what was expected and what was found",
+    "whole_image": WHOLE_IMAGE,
+    "inverted_mask": INVERTED_MASK,
     "bad_span": "write spans as [first, last], whole frames from 0 with both ends included",
     "size_mismatch": "nothing is resized here: write masks of the video's full size",
     "unknown_row": "the truth holds no such video; check the video ids",
@@ -133,6 +136,9 @@ class _Seen:
 
         for at in empty_masks(column):
             self.warnings.add("empty_mask", self.name, place(at))
+        for code, at in odd_masks(column):
+            if categories[int(owner[at])] in THINGS:
+                self.warnings.add(code, self.name, place(at))
         if self.size[0] > 0:
             other = np.flatnonzero((column.heights != self.size[0]) | (column.widths != self.size[1]))
             if len(other):

@@ -6,8 +6,9 @@ import numpy as np
 
 from bench_datasets.benchmarks.pvsg.batch import Prediction, Row, read_prediction
 from bench_datasets.benchmarks.pvsg.tubes import TubeLists
+from bench_datasets.benchmarks.pvsg.vocabulary import THINGS
 from bench_datasets.faults import FAULTS, Fault, stops
-from bench_datasets.predictions.arrow_types import size_advice
+from bench_datasets.predictions.arrow_types import odd_masks, size_advice
 from bench_datasets.scoring.faulty_rows import Faulty
 from bench_datasets.scoring.options import ScoreOptions
 
@@ -31,9 +32,19 @@ def judge(row: Row, faulty: Faulty, i: int) -> tuple[Prediction | None, set[str]
     if not truth and not wrong:
         prediction, texts, found = read_prediction(row)
         wrong = [Fault(code, row.key, f"prediction, {text}; `check` lists all that is wrong") for code, text in texts]
-        noted = set() if wrong else {code for code, _ in (*found, *row.reading)}
+        noted = set() if wrong else {code for code, _ in (*found, *row.reading)} | _odd_codes(row.predicted)
     faulty.add(i, truth, wrong)
     return None if wrong else prediction, noted
+
+
+def _odd_codes(tubes: TubeLists) -> set[str]:
+    """Codes of masks of countable objects that look wrong; stuff such as a floor may cover a frame's border."""
+    found = set()
+    for code, i in odd_masks(tubes.masks):
+        tube = int(np.searchsorted(tubes.tubes, i, side="right")) - 1
+        if tubes.fields["category"][tube] in THINGS:
+            found.add(code)
+    return found
 
 
 def _truth_faults(row: Row) -> list[Fault]:
