@@ -59,8 +59,8 @@ def find_faults(rows: Rows, kept: Kept, options: ScoreOptions) -> Faulty:
 def noted_predictions(rows: Rows) -> dict[int, list[str]]:
     """Find the rows with predictions that look wrong, and the codes that say so.
 
-    The codes are those of `odd_masks` and `odd_boxes`, `box_apart_from_mask` and `unknown_candidate`. Boxes are compared
-    with the image where its size is known.
+    The codes are those of `odd_masks` and `odd_boxes`, `box_apart_from_mask` and `unknown_candidate`. Boxes are
+    compared with the image where its size is known.
     """
     found: dict[int, list[str]] = {}
     row = rows.expression_row
