@@ -314,7 +314,8 @@ def slice_statistics(
         where[rows] = True
         return statistics(scores, chosen, where)
 
-    found = by_column(table, columns, numbers, ("count", "position"))
-    found[ALL] = level_statistics(scores, chosen)
-    found |= {("count", name): part for name, part in count_slices(scores, chosen).items()}
-    return found | {("position", name): part for name, part in position_slices(table).items()}
+    of_columns = by_column(table, columns, numbers, ("count", "position"))
+    del of_columns[ALL]
+    counts = {("count", name): part for name, part in count_slices(scores, chosen).items()}
+    positions = {("position", name): part for name, part in position_slices(table).items()}
+    return {ALL: level_statistics(scores, chosen), **counts, **positions, **of_columns}
