@@ -5,11 +5,11 @@ from __future__ import annotations
 from bench_datasets.benchmark import BENCHMARKS
 from bench_datasets.data.load import open_truth
 from bench_datasets.data.provenance import provenance
-from bench_datasets.data.registry import register, register_later, source_hash
+from bench_datasets.data.registry import register, register_later
 from bench_datasets.faults import BenchError
 from bench_datasets.plugins import warn
 
-__all__ = ["open_truth", "provenance", "register", "register_all", "register_later", "source_hash"]
+__all__ = ["open_truth", "provenance", "register", "register_all", "register_later"]
 
 
 def register_all() -> None:

@@ -82,16 +82,29 @@ def test_a_name_of_datasets_is_not_taken_over() -> None:
     assert "new" not in datasets.packaged_modules._PACKAGED_DATASETS_MODULES
 
 
-def test_the_hash_covers_what_a_build_depends_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for folder in ("data", "masks"):
-        (tmp_path / folder).mkdir()
-        (tmp_path / folder / "part.py").write_text("x = 1\n")
-    monkeypatch.setattr(registry, "_PACKAGE", tmp_path)
-    hashes = {registry.source_hash("bench_datasets.benchmarks.pbench.build")}
-    for folder in ("data", "masks"):
-        (tmp_path / folder / "part.py").write_text("x = 2\n")
-        hashes.add(registry.source_hash("bench_datasets.benchmarks.pbench.build"))
-    assert len(hashes) == 3
+def test_rows_are_built_again_for_a_new_version_only(
+    write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from bench_datasets.benchmarks.pbench import build
+
+    built: list[int] = []
+    made = build.PBench._generate_tables
+    monkeypatch.setattr(
+        build.PBench, "_generate_tables", lambda self, *args, **kwargs: built.append(1) or made(self, *args, **kwargs)
+    )
+
+    def load() -> list[Any]:
+        return load_dataset("pbench", data_dir=str(root), split="test", cache_dir=str(tmp_path / "cache")).to_list()
+
+    root = write(SOURCE)
+    rows = load()
+    first = len(built)
+    assert load() == rows
+    assert len(built) == first > 0
+    for config in build.PBench.BUILDER_CONFIGS:
+        monkeypatch.setattr(config, "version", datasets.Version("99.0.0"))
+    assert load() == rows
+    assert len(built) == 2 * first
 
 
 def test_other_names_are_served_as_before(tmp_path: Path) -> None:

@@ -163,7 +163,12 @@ def rows_of(benchmark: str) -> Golden:
             columns = {
                 name: sha256(raw[name].to_pylist()) for name in raw.column_names if name not in ("image", "video")
             }
-            found[f"{config}/{split}"] = {"rows": len(rows), "columns": columns, "features": sha256(str(rows.features))}
+            found[f"{config}/{split}"] = {
+                "rows": len(rows),
+                "columns": columns,
+                "features": sha256(str(rows.features)),
+                "version of the builder (raise it when the rows change)": str(rows.info.version),
+            }
     return found
 
 

@@ -33,6 +33,7 @@ from bench_datasets.faults import BenchError, Fault
 _TEXT = "InstanceBench: sets of expressions that mean one instance by different paths, among others of its class."
 
 _VERSION = datasets.Version("1.0.0")
+"""Version of the rows, in the cache's folder names; raise it whenever a change of the code changes rows."""
 _BATCH = 64  # sets in a table; with images a quarter of that
 
 

@@ -29,6 +29,7 @@ from bench_datasets.faults import BenchError
 _TEXT = "PBench: referring expressions and the masks of everything they name, in five levels and a dense part."
 
 _VERSION = datasets.Version("1.0.0")
+"""Version of the rows, in the cache's folder names; raise it whenever a change of the code changes rows."""
 
 
 @dataclass

@@ -34,7 +34,7 @@ from bench_datasets.benchmarks.pvsg.source_files import (
 )
 from bench_datasets.benchmarks.pvsg.splits import as_test
 from bench_datasets.benchmarks.pvsg.truth import build_video_row, frame_features, other_size, row_table, truth_features
-from bench_datasets.benchmarks.pvsg.video_cache import Parts, code_version, part_key
+from bench_datasets.benchmarks.pvsg.video_cache import Parts, part_key
 from bench_datasets.data.builder import SAMPLE, SourceBuilder, SourceRequest
 from bench_datasets.data.fault_log import Noted
 from bench_datasets.data.parquet import LabelFile
@@ -66,6 +66,7 @@ _TEXT = (
 )
 
 _VERSION = datasets.Version("1.0.0")
+"""Version of the rows, in the cache's folder names; raise it whenever a change of the code changes rows."""
 _FRAME_ROWS = 16
 
 
@@ -294,7 +295,7 @@ class PVSG(SourceBuilder):
         """A video's row and faults, built or as it was kept."""
         entry = _entry(job)
         folder = ImageFolder(layout, self.access, job.source, "masks", entry.video_id)
-        key = part_key(code_version(), job.source, job.text, job.video, folder.digest)
+        key = part_key(str(_VERSION), job.source, job.text, job.video, folder.digest)
         kept = parts.load(key) if parts is not None else None
         if kept is not None:
             logger.info("pvsg: %s: kept from an earlier build", entry.video_id)

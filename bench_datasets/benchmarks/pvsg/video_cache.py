@@ -2,13 +2,12 @@
 
 They lie in `<datasets cache>/bench_datasets/pvsg/<two digits>/<key>.arrow` (`~/.cache/huggingface/datasets` where no
 other cache is named). The key is a hash of all that a row is made of: the annotation entry, where the masks are, each
-one's frame and version, the video's path, and the sources that make rows of them. Nothing is ever read that was made of
+one's frame and version, the video's path, and the version of the builder. Nothing is ever read that was made of
 something else. The folder may be removed at any time; `download_mode="force_redownload"` writes it anew.
 """
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import json
 import logging
@@ -24,16 +23,6 @@ from bench_datasets.faults import Fault
 logger = logging.getLogger(__name__)
 
 _FAULTS = b"bench_datasets.faults"
-
-
-@functools.lru_cache(maxsize=1)
-def code_version() -> str:
-    """SHA-256 of the sources that make a row: PVSG's modules of this package, and the masks'."""
-    own = Path(__file__).parent
-    digest = hashlib.sha256()
-    for path in sorted([*own.glob("*.py"), *(own.parents[1] / "masks").glob("*.py")]):
-        digest.update(path.name.encode() + b"\0" + hashlib.sha256(path.read_bytes()).digest())
-    return digest.hexdigest()
 
 
 def part_key(*facts: str | None) -> str:
