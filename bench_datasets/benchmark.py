@@ -6,7 +6,7 @@ import importlib
 import re
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
@@ -17,12 +17,16 @@ from bench_datasets.faults import BenchError
 from bench_datasets.plugins import Plugin, PluginError, find_plugins, warn
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import numpy as np
     import pyarrow as pa
     from datasets import Dataset, Features
     from numpy.typing import NDArray
 
     from bench_datasets.display.explain import Explanation
+    from bench_datasets.display.show import Shown
+    from bench_datasets.hub.dataset_form import DatasetForm
     from bench_datasets.masks import Decoded
     from bench_datasets.predictions.form import PredictionForm
     from bench_datasets.report.section import Section
@@ -138,6 +142,13 @@ class Benchmark(ABC):
         unpaired_metrics: first words of metric keys that runs can't be paired by.
         legend: meaning of each kind of metric key, by pattern such as `p@<t>`.
         parts: names of the parts of a split that rows and predictions may be named after, in order; most have none.
+        more_splits: splits that a source may have beside the published one, by the name that people use.
+        pairing_columns: ground truth columns that pairing reads; all truth columns for none.
+        predicted_columns: columns that a model adds to ground truth rows at least.
+        demo_metrics: metric keys that `demo` shows.
+        demo_protocols: further protocols whose headline `demo` shows.
+        seconds_alone: measured seconds per row, mask and byte of the work that one process does.
+        seconds_shared: the same of scoring, and per pair of masks, which processes share.
         counted: what the `n` of the headline counts, in the plural.
         prediction_for: what one prediction is for, in the singular.
         citation: BibTeX.
@@ -170,6 +181,13 @@ class Benchmark(ABC):
     unpaired_metrics: ClassVar[frozenset[str]] = frozenset()
     legend: ClassVar[Mapping[str, Meaning]] = {}
     parts: ClassVar[tuple[str, ...]] = ()
+    more_splits: ClassVar[Mapping[str, str]] = {}
+    pairing_columns: ClassVar[tuple[str, ...]] = ()
+    predicted_columns: ClassVar[tuple[str, ...]] = ("pred_masks",)
+    demo_metrics: ClassVar[tuple[str, ...]] = ()
+    demo_protocols: ClassVar[tuple[str, ...]] = ()
+    seconds_alone: ClassVar[Mapping[str, float]] = {"rows": 2.8e-05, "masks": 2.5e-06, "bytes": 1.0e-08}
+    seconds_shared: ClassVar[Mapping[str, float]] = {"rows": 1.2e-05, "masks": 0.0, "bytes": 1.5e-08, "pairs": 1.9e-08}
     counted: ClassVar[str] = ""
     prediction_for: ClassVar[str] = ""
     citation: ClassVar[str] = ""
@@ -512,6 +530,48 @@ class Benchmark(ABC):
         """
         del table, protocol, rows, options
         raise BenchError(f"{self.name}: the benchmark tells no kinds of errors apart")
+
+    def show_row(self, row: Mapping[str, Any], frame: int | None = None) -> Shown | None:
+        """A ground truth row as text and picture, or `None` if it is not a row of this benchmark.
+
+        Args:
+            row: a mapping of its columns.
+            frame: of a video, the frame to draw.
+        """
+        del row, frame
+        return None
+
+    def converters(self) -> Mapping[str, Callable[..., Any]]:
+        """Functions that convert other annotations into the source's layout, by the name of the annotations."""
+        return {}
+
+    def write_other_formats(self, model: str, folder: Path) -> None:
+        """Write a sample model's predictions in further formats; by default in none.
+
+        Args:
+            model: its name.
+            folder: an existing folder.
+        """
+        del model, folder
+
+    def dataset_form(self) -> DatasetForm:
+        """Configs, columns, counts and preview of the published dataset; by default those of rows with masks."""
+        from bench_datasets.hub.dataset_form import default_form
+
+        return default_form(self.title, self.columns)
+
+    def sample_dir(self) -> str:
+        """The folder of the built-in sample, in the source's layout.
+
+        Raises:
+            BenchError: the sample has no folder; it is the builder's config `sample`.
+        """
+        raise BenchError(f"{self.name}: the built-in sample has no folder of its own")
+
+    def sample_predictions(self, model: str) -> str | None:
+        """The file of a sample model's predictions; by default there are none."""
+        del model
+        return None
 
     def report_section(self) -> Section:
         """The benchmark's part of a report page."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated
+from collections.abc import Callable
+from typing import Annotated, Any
 
 import typer
 
+from bench_datasets.benchmark import BENCHMARKS
 from bench_datasets.cli import options
 from bench_datasets.cli.console import echo, out, remark, working
 from bench_datasets.cli.repeated_options import Once
@@ -46,10 +48,8 @@ def refcoco(
 
     Example: bench-datasets convert refcoco --instances instances.json --refs refs.p --split val --out data/test.jsonl
     """
-    from bench_datasets.benchmarks.instancebench.refcoco import refcoco_to_manifest
-
     with working("converting"):
-        done = refcoco_to_manifest(instances, refs, to, split=split, split_by=split_by, images=images)
+        done = _converter("refcoco")(instances, refs, to, split=split, split_by=split_by, images=images)
     if as_json:
         counts = {"left_out": done.left_out, "other_splits": done.other_splits, "noted": done.noted}
         found = {"path": done.path, "sets": done.sets, "expressions": done.expressions, **counts}
@@ -89,10 +89,8 @@ def coco(
 
     Example: bench-datasets convert coco --instances instances.json --out own
     """
-    from bench_datasets.benchmarks.pbench.coco_source import coco_to_pbench
-
     with working("converting"):
-        done = coco_to_pbench(instances, to, captions=captions, split=split, images=images, level=level)
+        done = _converter("coco")(instances, to, captions=captions, split=split, images=images, level=level)
     if as_json:
         counts = {"left_out": done.left_out, "noted": done.noted}
         echo(json.dumps({"path": done.path, "rows": done.rows, "masks": done.masks, **counts}, indent=2))
@@ -100,3 +98,8 @@ def coco(
     out().print(f"wrote {done.path}: {done.rows} rows, {done.masks} masks", markup=False, soft_wrap=True)
     for line in done.lines():
         remark(line)
+
+
+def _converter(name: str) -> Callable[..., Any]:
+    """The function of the benchmark that converts these annotations."""
+    return next(found[name] for entry in BENCHMARKS.values() if name in (found := entry.converters()))

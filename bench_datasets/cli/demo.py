@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bench_datasets.benchmark import get_benchmark
+from bench_datasets.benchmark import BENCHMARKS, get_benchmark
 from bench_datasets.cli import options
 from bench_datasets.cli.console import echo, out, program, say, working
 
@@ -20,13 +20,6 @@ if TYPE_CHECKING:
 
     from bench_datasets.results.layout import Grid
     from bench_datasets.results.result import Result
-
-SHOWN: dict[str, tuple[str, ...]] = {
-    "pbench": (*(f"macro_f1/{part}" for part in (*(f"level_{k}" for k in range(5)), "dense")), "average"),
-    "instancebench": ("miou", "p@0.7", "all@0.7", "all_target_id", "retention/variant", "conditional_mask_iou"),
-    "pvsg": ("R@20/0.5", "R@50/0.5", "R@100/0.5", "mR@20/0.5", "pair_recall@20/0.5", "vpq", "stq"),
-}
-"""The numbers that the demo sets side by side, by benchmark."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +54,7 @@ def demo(
 
     Example: bench-datasets demo --out demo
     """
-    played = [_play(name, folder) for name in SHOWN]
+    played = [_play(name, folder) for name in BENCHMARKS.own]
     if as_json:
         echo(json.dumps({one.benchmark: _plain(one) for one in played}, indent=1, ensure_ascii=False))
         return
@@ -81,15 +74,15 @@ def _play(benchmark: str, folder: str | None) -> Played:
     from bench_datasets.scoring.score import score
 
     with working(f"{benchmark}: drawing the sample"):
-        place = str(getattr(samples, f"{benchmark}_sample_dir")())
-        answers = getattr(samples, f"{benchmark}_sample_predictions")
-        files = {model: str(answers(model)) for model in samples.SAMPLE_MODELS}
+        entry = get_benchmark(benchmark)
+        place = entry.sample_dir()
+        files = {model: str(entry.sample_predictions(model)) for model in samples.SAMPLE_MODELS}
         truth = open_truth(benchmark, "sample")
     if folder is not None:
         files = _keep(benchmark, files, Path(folder) / benchmark)
     results: dict[str, dict[str, Result]] = {}
     written: list[Path] = []
-    protocols = list(get_benchmark(benchmark).protocols)[: None if benchmark == "pbench" else 1]
+    protocols = (entry.default_protocol, *entry.demo_protocols)
     for model, file in files.items():
         with working(f"{benchmark}: scoring {model}"):
             predictions = read_predictions(benchmark, file)
@@ -110,14 +103,10 @@ def _play(benchmark: str, folder: str | None) -> Played:
 
 
 def _keep(benchmark: str, files: Mapping[str, str], folder: Path) -> dict[str, str]:
-    """Copy the models' predictions to where they are easily found; PVSG's in the research code's form, too."""
-    from bench_datasets import samples
-
+    """Copy the models' predictions to where they are easily found; the first model's in further formats, too."""
     folder.mkdir(parents=True, exist_ok=True)
     kept = {model: str(shutil.copyfile(file, folder / f"{model}.jsonl")) for model, file in files.items()}
-    if benchmark == "pvsg":
-        work = samples.pvsg_sample_predictions(next(iter(files)), "research")
-        shutil.copytree(work, folder / "work_dirs", dirs_exist_ok=True)
+    get_benchmark(benchmark).write_other_formats(next(iter(files)), folder)
     return kept
 
 
@@ -163,13 +152,14 @@ def _next(console: Console, played: Sequence[Played], folder: str | None) -> Non
             line(f"  {one.written[-1]}: open it in a browser; runs and predictions are in the same folder")
     line(("next", "bold"))
     call, some = program(), next(iter(played[0].files.values()))
-    line(f"  {call} score pbench --data sample --predictions {some}")
-    line(f"  {call} check pbench --data sample --predictions {some}")
-    line(f"  {call} info pbench --data sample")
+    first = played[0].benchmark
+    line(f"  {call} score {first} --data sample --predictions {some}")
+    line(f"  {call} check {first} --data sample --predictions {some}")
+    line(f"  {call} info {first} --data sample")
     if folder is None:
         line(f"  {call} demo --out demo")
     else:
-        first_two = " ".join(str(Path(folder) / "pbench" / name) for name in list(SAMPLE_MODELS)[:2])
+        first_two = " ".join(str(Path(folder) / first / name) for name in list(SAMPLE_MODELS)[:2])
         line(f"  {call} compare {first_two}")
 
 
@@ -185,7 +175,7 @@ def _side_by_side(console: Console, one: Played, protocol: str) -> Any:
 
     def table(intervals: bool, gap: int = 2) -> Any:
         made = new_table("", ["", "n", *runs], gap=gap)
-        for key in SHOWN[one.benchmark]:
+        for key in get_benchmark(one.benchmark).demo_metrics:
             metrics = [run.metrics[key] for run in runs.values()]
             cells = [Text(key), Text(n_of(metrics))]
             for metric in metrics:

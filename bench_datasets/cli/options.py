@@ -53,15 +53,11 @@ def protocol_of(benchmark: str, value: str | None) -> str:
     return next(iter(names)) if value is None else one_of(value, names, "--protocol")
 
 
-_MORE_SPLITS = {"instancebench": {"train": "train", "validation": "validation", "val": "validation"}}
-"""Splits that a source may have beside those of the published one, as people call them and as builders do."""
-
-
 def split_of(benchmark: str, value: str) -> tuple[str, str | None]:
     """The split to load and the part (PBench: the level) to keep, or None for all."""
     base, bracket, rest = value.partition("[")
     parts = BENCHMARKS[benchmark].source.rows
-    more = _MORE_SPLITS.get(benchmark, {})
+    more = BENCHMARKS[benchmark].more_splits
     one_of(base, dict.fromkeys(("test", *parts, *more)), "--split")
     if base == "test" or not BENCHMARKS[benchmark].parts:
         return more.get(base, base) + bracket + rest, None
@@ -177,7 +173,7 @@ def ranks_of(benchmark: str, value: str | None) -> dict[str, Any]:
     """Ranks for `summarize`, from a list with commas; nothing where none were given."""
     if value is None:
         return {}
-    if benchmark != "pvsg":
+    if "k" not in BENCHMARKS[benchmark].options:
         raise typer.BadParameter(f"{benchmark} has no ranked triplets", param_hint="'--k'")
     ranks = [part.strip() for part in value.split(",")]
     if not all(part.isdigit() and int(part) > 0 for part in ranks):

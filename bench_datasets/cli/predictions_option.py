@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bench_datasets.benchmark import get_benchmark
 from bench_datasets.cli.console import working
 from bench_datasets.faults import BenchError
 
@@ -41,9 +42,6 @@ def _some(benchmark: str) -> str | None:
     """A file of answers to the built-in sample: the demo's where it is at hand, else the one that is made on demand."""
     from bench_datasets import samples
 
-    make = getattr(samples, f"{benchmark}_sample_predictions", None)
-    if make is None:
-        return None
     model = next(iter(samples.SAMPLE_MODELS))
     near = Path("demo") / benchmark / f"{model}.jsonl"
-    return str(near) if near.is_file() else str(make(model))
+    return str(near) if near.is_file() else get_benchmark(benchmark).sample_predictions(model)

@@ -32,8 +32,6 @@ from bench_datasets.scoring.prepare import Plan, count_faults, record_of, table_
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem
 
-NAMES = {"pbench": ("key", "id", "level"), "instancebench": ("key", "faults", "expressions"), "pvsg": ("key",)}
-"""The truth's columns that pairing needs; all label columns for other benchmarks."""
 
 HEAVY = ("pred_masks", "pred_scores", "pred_centers", "pred_sizes", "mask", "pred_tubes", "pred_triplets")
 """The predictions' columns that it does not need."""
@@ -92,7 +90,7 @@ def score_on_ray(
     )
     features = table_features(benchmark, boundary=boundary)
     fs, truth = locate_parquet(truth_url)
-    labels = _names(fs, truth, NAMES.get(benchmark, metric.truth_columns))
+    labels = _names(fs, truth, metric.pairing_columns or metric.truth_columns)
     if not len(labels):
         raise BenchError(f"{truth_url}: expected rows, found none")
     with _connected(ray, address), _meanwhile(out) as (store, place), _plain_errors():

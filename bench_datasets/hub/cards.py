@@ -10,7 +10,7 @@ from typing import Any
 
 from bench_datasets.benchmark import BENCHMARKS, Benchmark, get_benchmark
 from bench_datasets.faults import FAULTS
-from bench_datasets.hub.dataset_stats import Tally, size_category
+from bench_datasets.hub.dataset_form import Tally, size_category
 from bench_datasets.hub.templates import TAG, bibtex, code, front_matter, render, to_yaml
 
 HUB = "https://huggingface.co"

@@ -19,26 +19,15 @@ from bench_datasets.hub import cards
 from bench_datasets.hub.client import UnreachableError, check_name
 from bench_datasets.hub.columns import describe
 from bench_datasets.hub.commits import CommitResult, Content, Plan, commit
-from bench_datasets.hub.dataset_stats import COUNTED, COUNTED_ELSEWHERE, count
-from bench_datasets.hub.export import Part, Truth, open_source
-from bench_datasets.hub.preview import ANY, FEATURES, Preview, make_preview
+from bench_datasets.hub.dataset_form import Part
+from bench_datasets.hub.export import Truth, open_source
+from bench_datasets.hub.preview import Preview, make_preview
 from bench_datasets.hub.repo import look
 from bench_datasets.hub.shards import Shard, read_shards, write_shards
 from bench_datasets.hub.templates import over_ours
 
 PICTURE = "assets/preview.png"
 """The picture's place in the repo."""
-
-MEANINGS = {
-    ("pbench", "default"): "an expression about an image, with the mask of everything that it names",
-    ("instancebench", "default"): "a set of expressions about one instance of an image",
-    ("instancebench", "expressions"): "an expression of such a set, with the set's other columns",
-    ("pvsg", "videos"): "a video: its objects, their masks in every frame, and their relations",
-    ("pvsg", "frames"): "a frame of a video, with its image and masks",
-}
-"""What a row of each config is."""
-
-_SHARD = re.compile(r"^(?P<folder>data|default|expressions|videos|frames|preview)/[a-z_0-9]+-\d{5}-of-\d{5}\.parquet$")
 
 
 @dataclass(frozen=True)
@@ -100,7 +89,7 @@ def publish_dataset(
         unseen = ""
         stale: list[str] = []
         try:
-            stale = _stale(repo, built.files, token)
+            stale = _stale(benchmark, repo, built.files, token)
         except UnreachableError as error:
             if not dry_run:
                 raise
@@ -172,7 +161,8 @@ def _facts(
         for code, fault in found.items():
             old = faults.get(code, {"count": 0, "examples": []})
             faults[code] = {"count": old["count"] + fault["count"], "examples": old["examples"] + fault["examples"]}
-    counted = [name for name in COUNTED.get(truth.benchmark, COUNTED_ELSEWHERE) if name in features[main]]
+    form = get_benchmark(truth.benchmark).dataset_form()
+    counted = [name for name in form.counted if name in features[main]]
     rows = (
         (main, split, table)
         for split, shards in _by_split(written, main).items()
@@ -184,7 +174,7 @@ def _facts(
         source=truth.source,
         revision=truth.revision,
         configs=configs,
-        tallies=count(truth.benchmark, rows),
+        tallies=[tally for tally in form.count(rows) if tally.rows],
         hashes=hashes,
         faults=dict(sorted(faults.items())),
         preview_rows=sum(shard.rows for shards in preview.shards.values() for shard in shards),
@@ -207,6 +197,7 @@ def _config(
     truth: Truth, written: Mapping[Part, list[Shard]], config: str, features: Features, main: Features
 ) -> cards.Config:
     """A config of the dataset; columns that the main one has just so are not explained again."""
+    form = get_benchmark(truth.benchmark).dataset_form()
     own = {name: feature for name, feature in features.items() if features is main or main.get(name) != feature}
     splits = _by_split(written, config)
     paths: dict[str, list[str]] = {}
@@ -216,10 +207,10 @@ def _config(
     return cards.Config(
         name=config,
         paths=paths,
-        meaning=MEANINGS.get((truth.benchmark, config), f"a row of {get_benchmark(truth.benchmark).title}"),
+        meaning=form.configs.get(config, f"a row of {get_benchmark(truth.benchmark).title}"),
         features=_listed(features),
         columns=list(describe(truth.benchmark, config, Features(own))),
-        default=config == "videos",
+        default=config == form.default_config,
         **_sums(splits),
     )
 
@@ -237,7 +228,7 @@ def _alias(part: Part, shards: Sequence[Shard]) -> cards.Config:
 
 
 def _preview_config(benchmark: str, preview: Preview) -> cards.Config:
-    features = FEATURES.get(benchmark, ANY)
+    features = get_benchmark(benchmark).dataset_form().preview
     return cards.Config(
         name="preview",
         paths={split: [f"preview/{split}-*"] for split in preview.shards},
@@ -285,7 +276,7 @@ def _hash(
     return str(result.dataset["content_sha256"]), result.faults
 
 
-def _stale(repo: str, files: Mapping[str, Content], token: str | None) -> list[str]:
+def _stale(benchmark: str, repo: str, files: Mapping[str, Content], token: str | None) -> list[str]:
     """Shards of an earlier publication that this one has no more.
 
     Raises:
@@ -297,4 +288,6 @@ def _stale(repo: str, files: Mapping[str, Content], token: str | None) -> list[s
         raise
     except BenchError:
         return []  # there is none yet; what else may be wrong, the commit says
-    return [path for path in there if _SHARD.match(path) and path not in files]
+    folders = "|".join((*get_benchmark(benchmark).dataset_form().folders, "preview"))
+    shard = re.compile(rf"(?:{folders})/[a-z_0-9]+-\d{{5}}-of-\d{{5}}\.parquet")
+    return [path for path in there if shard.fullmatch(path) and path not in files]

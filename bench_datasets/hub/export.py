@@ -12,38 +12,14 @@ from datasets import Features, Value, load_dataset
 
 from bench_datasets import __version__
 from bench_datasets.benchmark import BENCHMARKS, get_benchmark
-from bench_datasets.benchmarks.pbench.schema import LEVELS as PBENCH_LEVELS
 from bench_datasets.data import provenance
 from bench_datasets.data.provenance import public_name
 from bench_datasets.data.published_copy import ORIGIN
 from bench_datasets.faults import BenchError
+from bench_datasets.hub.dataset_form import Part
 
 SAMPLE = "sample"
 """What the built-in sample is called, as `data` and as `source_dataset`."""
-
-_PORTION = {"pbench": 64, "instancebench": 64, "pvsg": 1}
-"""Rows that are read at a time; with pixels a quarter of that."""
-
-
-@dataclass(frozen=True)
-class Part:
-    """Some rows that are written into files of their own.
-
-    Attributes:
-        config: of the published dataset.
-        split: likewise.
-        stem: what the files' names begin with, `default/test`.
-        alias: a further config that is these rows alone, or None.
-        source_split: what the source calls the split.
-        opened: config and split of the builder.
-    """
-
-    config: str
-    split: str
-    stem: str
-    alias: str | None
-    source_split: str
-    opened: tuple[str, str]
 
 
 @dataclass(frozen=True)
@@ -79,13 +55,14 @@ class Truth:
 
     def read(self, part: Part) -> tuple[Features, Iterator[pa.Table]]:
         """A part's published columns, and its rows, some at a time."""
-        # PVSG keeps the videos that it has built, so that a run that was killed goes on; the others are streamed, and
-        # what they read of images is held for a moment and never kept.
+        # A config that is built into the cache goes on where a killed run was; the others are streamed, and images are
+        # held for a moment and never kept.
         config, split = part.opened
-        streaming = not (self.benchmark == "pvsg" and config == "videos")
+        form = get_benchmark(self.benchmark).dataset_form()
+        streaming = config not in form.built_configs
         data = self.open(config, images=self.read_images, streaming=streaming)[split]
         features = self.features(data.features)
-        portion = _PORTION.get(self.benchmark, 64)
+        portion = form.rows_at_a_time
         if "image" in data.features:
             portion = max(16, portion // 4)
         tables = data.with_format("arrow").iter(batch_size=portion)
@@ -137,25 +114,11 @@ def open_source(benchmark: str, data: str | None, *, with_images: bool, labels_o
         raise BenchError(f"{benchmark}: expected a source, found {data!r}; name a folder or URL")
     source, revision = (SAMPLE, _maker(benchmark)) if data == SAMPLE else _named(facts)
     if benchmark in BENCHMARKS.own:
-        parts = tuple(_parts(benchmark, list(facts["rows"]), with_images))
+        parts = tuple(get_benchmark(benchmark).dataset_form().parts(list(facts["rows"]), with_images))
     else:
         opened = str(facts.get("config") or "default")
         parts = tuple(Part("default", s, f"default/{s}", None, s, (opened, s)) for s in facts["rows"])
     return Truth(benchmark, data, source, revision, parts, not labels_only, with_images)
-
-
-def _parts(benchmark: str, found: list[str], with_images: bool) -> Iterator[Part]:
-    """Files by part of the source: a set of them a level, or a config and split."""
-    if benchmark == "pbench":
-        # The source's own layout, so that `load_dataset("pbench", data_dir=...)` reads the copy as it reads the source.
-        for level in (level for level in PBENCH_LEVELS if level in found):
-            yield Part("default", "test", f"data/{level}", level, level, (level, "test"))
-        return
-    configs = {"instancebench": ["default", "expressions"], "pvsg": ["videos"] + ["frames"] * with_images}
-    for config in configs[benchmark]:
-        for split in found:
-            named = "val" if benchmark == "pvsg" and split == "test" else split
-            yield Part(config, split, f"{config}/{split}", None, named, (config, split))
 
 
 def _open(benchmark: str, root: str | None, config: str | None, *, images: bool, streaming: bool) -> Mapping[str, Any]:
@@ -176,9 +139,7 @@ def _place(benchmark: str, data: str | None, config: str | None) -> tuple[str | 
         return data, config
     if benchmark not in BENCHMARKS.own:
         return None, SAMPLE
-    from bench_datasets import samples
-
-    return str(getattr(samples, f"{benchmark}_sample_dir")()), config
+    return get_benchmark(benchmark).sample_dir(), config
 
 
 def _maker(benchmark: str) -> str:

@@ -13,9 +13,6 @@ from bench_datasets.faults import BenchError, FaultError
 from bench_datasets.masks import MaskError, plain
 from bench_datasets.predictions.coerce import show
 
-_DEFAULT = {"pvsg": ("pred_tubes", "pred_triplets")}
-"""The columns that a benchmark's models give at the least, where these are not masks alone."""
-
 
 class Predictor:
     """A model's function for `Dataset.map` whose arrays, tensors and images have become RLE; see `predictor`."""
@@ -112,7 +109,7 @@ def answer_features(benchmark: str, features: Any, *columns: str) -> Features:
         ['id', 'pred_masks', 'pred_scores']
     """
     known = _known(benchmark)
-    chosen = columns or _DEFAULT.get(benchmark, ("pred_masks",))
+    chosen = columns or get_benchmark(benchmark).predicted_columns
     for name in chosen:
         if name not in known:
             raise BenchError(f"answer_features: {benchmark} knows {', '.join(known)}, got {name!r}")

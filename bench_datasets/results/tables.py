@@ -205,7 +205,8 @@ def slice_title(by: str) -> str:
 
 def by_part(result: Result) -> bool:
     """Whether every number has the same parts, so that one table holds them all."""
-    return result.benchmark == "pbench"
+    known = BENCHMARKS.get(result.benchmark)
+    return known is not None and bool(known.parts)
 
 
 def _lists(result: Result) -> list[Grid]:

@@ -24,18 +24,6 @@ TERMS = ("rows", "masks", "bytes", "pairs")
 
 MACHINE = "one core of a shared two-core virtual machine, numba engine"
 
-ALONE = {
-    "pbench": {"rows": 2.8e-05, "masks": 2.5e-06, "bytes": 1.0e-08},
-    "pvsg": {"rows": 0.0061, "masks": 9.6e-06, "bytes": 4.4e-09},
-}
-"""Seconds of what one process does, however many score: reading JSON Lines, validating, pairing, summing up."""
-
-SCORING = {
-    "pbench": {"rows": 1.2e-05, "masks": 0.0, "bytes": 1.5e-08, "pairs": 1.9e-08},
-    "pvsg": {"rows": 0.00048, "masks": 0.0, "bytes": 3.4e-08, "pairs": 1.1e-07},
-}
-"""Seconds of scoring, which processes share. PBench's lie within 7 % of every case measured, PVSG's within 9 %."""
-
 START = 3.0
 """Seconds to begin: imports, opening, the first call of every function."""
 
@@ -92,7 +80,7 @@ def estimate(benchmark: str, counts: Counts, *, num_proc: int = 1) -> Cost:
     """Time and memory of one scoring.
 
     Args:
-        benchmark: its name; InstanceBench goes by PBench's constants, an expression a row.
+        benchmark: its name.
         counts: what there is.
         num_proc: processes.
 
@@ -106,7 +94,7 @@ def estimate(benchmark: str, counts: Counts, *, num_proc: int = 1) -> Cost:
     """
     if num_proc < 1:
         raise BenchError(f"num_proc: expected 1 or more, got {num_proc}")
-    alone, scoring = (table.get(benchmark, table["pbench"]) for table in (ALONE, SCORING))
+    alone, scoring = get_benchmark(benchmark).seconds_alone, get_benchmark(benchmark).seconds_shared
     one = START + sum(value * getattr(counts, term) for term, value in alone.items())
     shared = sum(value * getattr(counts, term) for term, value in scoring.items())
     cores = 1 + SHARE * (num_proc - 1)

@@ -12,8 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import bench_datasets as bd
+from bench_datasets.benchmark import BENCHMARKS
 from bench_datasets.benchmarks.pbench.schema import LEVELS as PBENCH_LEVELS
-from bench_datasets.cli import console, demo
+from bench_datasets.cli import console
 from bench_datasets.results.result import Result
 from bench_datasets.samples import SAMPLE_MODELS, pbench_sample_dir, pbench_sample_predictions
 from bench_datasets.scoring.files import read_scores
@@ -102,7 +103,7 @@ def test_demo(run: Callable[..., Any], tmp_path: Path) -> None:
 
 
 def test_demo_for_machines(run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(demo, "SHOWN", {"pbench": demo.SHOWN["pbench"]})
+    monkeypatch.setattr(BENCHMARKS, "_own", ("pbench",))
     found = json.loads(run("demo", "--json").stdout)
     assert found["pbench"]["written"] == []
     assert found["pbench"]["sample"] == pbench_sample_dir()

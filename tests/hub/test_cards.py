@@ -17,10 +17,10 @@ from huggingface_hub import DatasetCard, RepoCard, SpaceCard
 from PIL import Image
 
 from bench_datasets.benchmark import BENCHMARKS
+from bench_datasets.benchmarks.pbench.publish import LEVEL_MEANINGS
 from bench_datasets.data import open_truth
 from bench_datasets.hub import cards
-from bench_datasets.hub.columns import COLUMNS
-from bench_datasets.hub.dataset_stats import LEVELS, size_category
+from bench_datasets.hub.dataset_form import size_category
 from bench_datasets.hub.datasets import Built
 from bench_datasets.hub.export import open_source
 
@@ -110,7 +110,7 @@ def test_level_table(built: Build) -> None:
     for line in table[2:-1]:
         level, asks, n, images, masks, _, most, none, _ = (cell.strip() for cell in line)
         some = [row for row in rows if names[row["level"]] == level]
-        assert asks == LEVELS[level]
+        assert asks == LEVEL_MEANINGS[level]
         assert (int(n), int(images)) == (len(some), len({row["image_sha256"] for row in some}))
         counts = [len(row["masks"]) for row in some]
         assert (int(masks), int(most), int(none)) == (sum(counts), max(counts), counts.count(0))
@@ -160,7 +160,7 @@ def test_every_column_is_explained(built: Build) -> None:
         for config in built(name).facts.configs:
             assert all(meaning.endswith(".") for _, _, meaning in config.columns)
         assert {part.config for part in truth.parts} <= {"default", "expressions", "videos", "frames"}
-    assert set(COLUMNS) == set(BENCHMARKS)
+    assert all(BENCHMARKS[name].dataset_form().complete for name in NAMES)
 
 
 def test_pictures(built: Build) -> None:

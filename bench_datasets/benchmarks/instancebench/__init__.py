@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from bench_datasets.benchmark import Benchmark, Source
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
     from bench_datasets.benchmarks.instancebench.batch import Rows
     from bench_datasets.display.explain import Explanation
+    from bench_datasets.display.show import Shown
+    from bench_datasets.hub.dataset_form import DatasetForm
     from bench_datasets.predictions.form import PredictionForm
     from bench_datasets.report.section import Section
     from bench_datasets.results.error_kinds import Errors
@@ -53,6 +55,9 @@ class InstanceBench(Benchmark):
     unit = "tces"
     lower_is_better = frozenset({"identity_error", "same_class_switch", "unresolved", "exclusion_drop"})
     legend = METRICS
+    more_splits = {"train": "train", "validation": "validation", "val": "validation"}
+    pairing_columns = ("key", "faults", "expressions")
+    demo_metrics = ("miou", "p@0.7", "all@0.7", "all_target_id", "retention/variant", "conditional_mask_iou")
     counted = "expressions"
     prediction_for = "expression"
     citation = "@misc{instancebench, title={InstanceBench}, author={Li and others}, year={2026}}"
@@ -188,6 +193,36 @@ class InstanceBench(Benchmark):
         from bench_datasets.benchmarks.instancebench.errors import find
 
         return find(table, protocol, rows, **options)
+
+    def show_row(self, row: Mapping[str, Any], frame: int | None = None) -> Shown | None:
+        """A set with its target and expressions."""
+        from bench_datasets.benchmarks.instancebench.show import show_set
+
+        return show_set(row) if "candidates" in row else None
+
+    def converters(self) -> Mapping[str, Callable[..., Any]]:
+        """RefCOCO's annotations."""
+        from bench_datasets.benchmarks.instancebench.refcoco import refcoco_to_manifest
+
+        return {"refcoco": refcoco_to_manifest}
+
+    def dataset_form(self) -> DatasetForm:
+        """Configs, columns, counts and preview of the published dataset."""
+        from bench_datasets.benchmarks.instancebench.publish import FORM
+
+        return FORM
+
+    def sample_dir(self) -> str:
+        """The folder of the built-in sample, in the source's layout."""
+        from bench_datasets.samples import instancebench_sample_dir
+
+        return str(instancebench_sample_dir())
+
+    def sample_predictions(self, model: str) -> str:
+        """The file of a sample model's predictions."""
+        from bench_datasets.samples import instancebench_sample_predictions
+
+        return str(instancebench_sample_predictions(model))
 
     def report_section(self) -> Section:
         """The benchmark's part of a report page."""

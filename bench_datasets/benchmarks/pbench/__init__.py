@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from bench_datasets.benchmark import Benchmark, Source
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     from bench_datasets.benchmarks.pbench.batch import Rows
     from bench_datasets.display.explain import Explanation
+    from bench_datasets.display.show import Shown
+    from bench_datasets.hub.dataset_form import DatasetForm
     from bench_datasets.predictions.form import PredictionForm
     from bench_datasets.report.section import Section
     from bench_datasets.results.error_kinds import Errors
@@ -60,6 +62,9 @@ class PBench(Benchmark):
     unpaired_slices = frozenset({"position"})
     legend = METRICS
     parts = LEVELS
+    pairing_columns = ("key", "id", "level")
+    demo_metrics = (*(f"macro_f1/{level}" for level in LEVELS), "average")
+    demo_protocols = ("paper", "card")
     counted = "rows"
     citation = (
         "@misc{falconperception, title={Falcon Perception}, year={2026}, eprint={2603.27365}, archivePrefix={arXiv}}"
@@ -138,6 +143,38 @@ class PBench(Benchmark):
         from bench_datasets.benchmarks.pbench.errors import find
 
         return find(table, protocol, rows, **options)
+
+    def show_row(self, row: Mapping[str, Any], frame: int | None = None) -> Shown | None:
+        """A row with a list of masks."""
+        from bench_datasets.display.show import show_masks
+
+        level = row.get("level")
+        named = LEVELS[level] if isinstance(level, int) and 0 <= level < len(LEVELS) else level
+        return show_masks(row, str(row.get("key") or f"{named}/{row.get('id')}")) if "masks" in row else None
+
+    def converters(self) -> Mapping[str, Callable[..., Any]]:
+        """COCO's annotations."""
+        from bench_datasets.benchmarks.pbench.coco_source import coco_to_pbench
+
+        return {"coco": coco_to_pbench}
+
+    def dataset_form(self) -> DatasetForm:
+        """Configs, columns, counts and preview of the published dataset."""
+        from bench_datasets.benchmarks.pbench.publish import FORM
+
+        return FORM
+
+    def sample_dir(self) -> str:
+        """The folder of the built-in sample, in the source's layout."""
+        from bench_datasets.samples import pbench_sample_dir
+
+        return str(pbench_sample_dir())
+
+    def sample_predictions(self, model: str) -> str:
+        """The file of a sample model's predictions."""
+        from bench_datasets.samples import pbench_sample_predictions
+
+        return str(pbench_sample_predictions(model))
 
     def report_section(self) -> Section:
         """The benchmark's part of a report page."""

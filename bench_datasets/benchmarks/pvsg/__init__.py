@@ -11,11 +11,15 @@ from bench_datasets.benchmarks.pvsg.protocol import DEFAULT_K, PROTOCOLS, PVSGPr
 from bench_datasets.benchmarks.pvsg.schema import PREDICTION_COLUMNS, SCORE_COLUMNS, TRUTH_COLUMNS
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import pyarrow as pa
     from datasets import Dataset, Features
 
     from bench_datasets.benchmarks.pvsg.batch import Videos
     from bench_datasets.display.explain import Explanation
+    from bench_datasets.display.show import Shown
+    from bench_datasets.hub.dataset_form import DatasetForm
     from bench_datasets.predictions.form import PredictionForm
     from bench_datasets.report.section import Section
     from bench_datasets.results.error_kinds import Errors
@@ -54,6 +58,11 @@ class PVSG(Benchmark):
     lower_is_better = frozenset({"loss"})
     unpaired_metrics = frozenset({"vpq", "stq"})
     legend = METRICS
+    pairing_columns = ("key",)
+    predicted_columns = ("pred_tubes", "pred_triplets")
+    demo_metrics = ("R@20/0.5", "R@50/0.5", "R@100/0.5", "mR@20/0.5", "pair_recall@20/0.5", "vpq", "stq")
+    seconds_alone = {"rows": 0.0061, "masks": 9.6e-06, "bytes": 4.4e-09}
+    seconds_shared = {"rows": 0.00048, "masks": 0.0, "bytes": 3.4e-08, "pairs": 1.1e-07}
     counted = "relations"
     prediction_for = "video"
     citation = (
@@ -142,6 +151,38 @@ class PVSG(Benchmark):
         from bench_datasets.benchmarks.pvsg.errors import find
 
         return find(table, protocol, rows, **options)
+
+    def show_row(self, row: Mapping[str, Any], frame: int | None = None) -> Shown | None:
+        """A video: one frame with its objects, and the relations."""
+        from bench_datasets.benchmarks.pvsg.show import show_video
+
+        return show_video(row, frame) if "tubes" in row else None
+
+    def write_other_formats(self, model: str, folder: Path) -> None:
+        """The output of the OpenPVSG code, in the folder `work_dirs`."""
+        import shutil
+
+        from bench_datasets.samples import pvsg_sample_predictions
+
+        shutil.copytree(pvsg_sample_predictions(model, "research"), folder / "work_dirs", dirs_exist_ok=True)
+
+    def dataset_form(self) -> DatasetForm:
+        """Configs, columns, counts and preview of the published dataset."""
+        from bench_datasets.benchmarks.pvsg.publish import FORM
+
+        return FORM
+
+    def sample_dir(self) -> str:
+        """The folder of the built-in sample, in the source's layout."""
+        from bench_datasets.samples import pvsg_sample_dir
+
+        return str(pvsg_sample_dir())
+
+    def sample_predictions(self, model: str) -> str:
+        """The file of a sample model's predictions."""
+        from bench_datasets.samples import pvsg_sample_predictions
+
+        return str(pvsg_sample_predictions(model))
 
     def report_section(self) -> Section:
         """The benchmark's part of a report page."""

@@ -9,12 +9,12 @@ import pyarrow as pa
 
 from bench_datasets.benchmarks.pvsg.protocol import DEFAULT_THRESHOLDS
 from bench_datasets.benchmarks.pvsg.relation_matching import NEVER, Hits, flat, row_of, texts
+from bench_datasets.benchmarks.pvsg.videos import Videos
 from bench_datasets.report.embed import coded, hundredths
 from bench_datasets.report.inputs import Material
 from bench_datasets.report.page_data import Content, Ladder, Panel, lanes, telling
 from bench_datasets.report.runs import Run
 from bench_datasets.report.section import Section
-from bench_datasets.report.videos import Videos
 from bench_datasets.results.error_kinds import find_errors
 from bench_datasets.results.paper_results import published
 from bench_datasets.results.result import Metric, Result
