@@ -8,6 +8,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from datasets import List, Value
@@ -692,6 +693,17 @@ def import_error(value: Benchmark) -> str | None:
 
 BENCHMARKS = Benchmarks(NAMES)
 """Every benchmark that this installation knows, by name."""
+
+
+@lru_cache(maxsize=1)
+def known_parts() -> tuple[str, ...]:
+    """Names of the parts of this package's benchmarks, in order: what rows and files of predictions may be named after.
+
+    Example:
+        >>> known_parts()[0]
+        'level_0'
+    """
+    return tuple(dict.fromkeys(part for name in BENCHMARKS.own for part in BENCHMARKS[name].parts))
 
 
 def get_benchmark(name: str) -> Benchmark:

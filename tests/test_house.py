@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 import bench_datasets
+import bench_datasets.benchmark
 
 ROOT = Path(bench_datasets.__file__).parent
 FILES = sorted(ROOT.rglob("*.py"))
@@ -131,3 +132,25 @@ def test_importing_is_light_and_needs_no_network(tmp_path: Path) -> None:
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-2000:]
     assert done.stdout.splitlines()[0] == "[]"
+
+
+SHARED_FILES = [
+    file
+    for file in FILES
+    if file.relative_to(ROOT).parts[0] not in ("benchmarks", "samples") and file.name != "_moved.py"
+]
+
+
+@pytest.mark.parametrize("file", SHARED_FILES, ids=lambda file: str(file.relative_to(ROOT)))
+def test_shared_module_names_no_benchmark(file: Path) -> None:
+    names = set(bench_datasets.benchmark.BENCHMARKS.own)
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        place = f"{file.relative_to(ROOT)}:{getattr(node, 'lineno', 0)}"
+        if isinstance(node, ast.Constant):
+            assert node.value not in names, f"{place}: the name of a benchmark"
+        if isinstance(node, ast.ImportFrom):
+            assert not str(node.module).startswith("bench_datasets.benchmarks."), f"{place}: imports {node.module}"
+        if isinstance(node, (ast.Name, ast.FunctionDef, ast.ClassDef, ast.arg)):
+            called = getattr(node, "id", getattr(node, "name", getattr(node, "arg", ""))).lower().strip("_")
+            assert called not in names, f"{place}: {called}"

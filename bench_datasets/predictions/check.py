@@ -186,7 +186,7 @@ def check(benchmark: str, predictions: Predictions, truth: Any = None) -> CheckR
         truth = read_truth(benchmark, truth)
         if not isinstance(truth, Dataset):
             raise BenchError(f"truth: expected a Dataset, found {type(truth).__name__}; load it without streaming")
-    report = get_benchmark(benchmark).prediction_form().check(predictions, truth)
+    report = get_benchmark(benchmark).prediction_form().check(benchmark, predictions, truth)
     return replace(report, benchmark=benchmark)
 
 

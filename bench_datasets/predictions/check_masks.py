@@ -30,7 +30,7 @@ ADVICE = {
     "missing_prediction": 'write a line with no masks where nothing was found, or score with missing="empty"',
     "bad_score": "write one finite number per mask, or leave the scores out",
     "bad_box": "write two finite numbers for every centre and size, as fractions of the image",
-    "wrong_benchmark": "give predictions of pbench, or name the benchmark that these are for",
+    "wrong_benchmark": "give predictions of this benchmark, or name the benchmark that these are for",
     "resized": "masks of another size than the image are resized to it (nearest pixel); write them full size",
     "size_exchanged": "size is [width, height]; write [height, width], or the mask is scrambled when it is resized",
     "mixed_sizes": "masks of one row have several sizes; all are resized to the image's",
@@ -59,14 +59,14 @@ class _Truth(NamedTuple):
     counts: NDArray[np.int64]
 
 
-def check(predictions: Predictions, truth: Dataset | None) -> CheckReport:
+def check(benchmark: str, predictions: Predictions, truth: Dataset | None) -> CheckReport:
     """Everything that is wrong with PBench predictions; see `bench_datasets.predictions.check.check`."""
     errors, warnings = Collector(), Collector()
     try:
-        read = read_predictions("pbench", predictions)
+        read = read_predictions(benchmark, predictions)
     except FaultError as error:
         errors.add(error.code, error.key, error.text)
-        return CheckReport("pbench", 0, 0, errors.groups(ADVICE))
+        return CheckReport(benchmark, 0, 0, errors.groups(ADVICE))
     names = Names.of(read)
     rows = None if truth is None else _truth(truth)
     row_of = np.full(len(read), -1, np.int64)
@@ -82,7 +82,7 @@ def check(predictions: Predictions, truth: Dataset | None) -> CheckReport:
         batch = table.combine_chunks().to_batches()[0]
         masks += _check_batch(batch, first, names, rows, row_of, errors, warnings)
         first += len(batch)
-    return CheckReport("pbench", len(read), masks, errors.groups(ADVICE), warnings.groups(ADVICE))
+    return CheckReport(benchmark, len(read), masks, errors.groups(ADVICE), warnings.groups(ADVICE))
 
 
 def _check_batch(

@@ -11,7 +11,7 @@ from numbers import Real
 from typing import Any, NamedTuple, SupportsInt, cast
 
 from bench_datasets._util.untrusted import load_json
-from bench_datasets.benchmarks.pbench.schema import LEVELS as PBENCH_LEVELS
+from bench_datasets.benchmark import known_parts
 from bench_datasets.faults import shorten, shorten_text
 
 Found = list[tuple[str, str]]
@@ -73,7 +73,7 @@ def read_name(record: Mapping[str, Any], split: str | None = None, ids: Sequence
 def _level(value: object) -> object:
     """A level by its name, where it is the number that the ground truth's `ClassLabel` has for it."""
     number = None if isinstance(value, (bool, str)) else read_id(value)
-    return value if number is None or not 0 <= number < len(PBENCH_LEVELS) else PBENCH_LEVELS[number]
+    return value if number is None or not 0 <= number < len(known_parts()) else known_parts()[number]
 
 
 def read_id(value: object) -> int | None:
@@ -176,7 +176,7 @@ def load_text(value: object) -> object:
 def level_of(name: str) -> str | None:
     """The level that a file's name speaks of: `level_3.jsonl`, `dense-00000-of-00001.parquet`; else None."""
     stem = name.split(".", 1)[0]
-    return next((level for level in PBENCH_LEVELS if stem == level or stem.startswith(f"{level}-")), None)
+    return next((level for level in known_parts() if stem == level or stem.startswith(f"{level}-")), None)
 
 
 def is_text(value: str) -> bool:

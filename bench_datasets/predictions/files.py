@@ -11,7 +11,7 @@ from typing import IO, Any
 from fsspec.implementations.local import LocalFileSystem
 
 from bench_datasets._util.untrusted import open_file, refuse_outside
-from bench_datasets.benchmarks.pbench.schema import LEVELS as PBENCH_LEVELS
+from bench_datasets.benchmark import known_parts
 from bench_datasets.data.provenance import without_secrets
 from bench_datasets.data.source import open_url
 from bench_datasets.faults import BenchError
@@ -194,7 +194,7 @@ def locate(path: str | os.PathLike[str]) -> Location:
 
 
 def natural(text: str) -> list[tuple[int, int | str]]:
-    """Sort key that puts 2 before 10, and PBench's levels in their own order.
+    """Sort key that puts 2 before 10, and parts of a benchmark in their own order.
 
     Example:
         >>> sorted(["10.png", "2.png", "dense", "level_4"], key=natural)
@@ -202,8 +202,8 @@ def natural(text: str) -> list[tuple[int, int | str]]:
     """
     parts: list[tuple[int, int | str]] = []
     for name in text.split("/"):
-        if name in PBENCH_LEVELS:
-            parts.append((1, f"level_{PBENCH_LEVELS.index(name)}"))
+        if name in known_parts():
+            parts.append((1, f"level_{known_parts().index(name)}"))
             continue
         for part in re.findall(r"[0-9]+|[^0-9]+", name):
             parts.append((0, int(part)) if part.isdigit() and len(part) < 1000 else (1, part))

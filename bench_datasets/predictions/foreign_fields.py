@@ -1,21 +1,14 @@
-"""Whose fields these are: what is stopped before one benchmark's predictions are scored as another's."""
+"""Refuse predictions of another benchmark or of another tool, by the names of their fields."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from bench_datasets.benchmark import BENCHMARKS
 from bench_datasets.faults import BenchError, FaultError
 from bench_datasets.predictions.coerce import show_fields
+from bench_datasets.predictions.signature import Signature
 
-FIELDS = {
-    "pbench": "key or id, and masks",
-    "instancebench": "expression_id, and mask, box or candidate_id",
-    "pvsg": "video_id, tubes and triplets",
-}
-"""What a prediction of each benchmark consists of, for messages."""
-
-_PBENCH = {"masks", "pred_masks", "instances"}
-_TUBES = {"tubes", "pred_tubes", "triplets", "pred_triplets"}
 _NAMES = {"id", "key", "image_id", "expression_id", "ref_id", "video_id", "image", "image_path"}
 _WRAPPERS = ("predictions", "results", "annotations", "data")
 _RECORDS = "df.to_json(path, orient='records', lines=True)"
@@ -58,33 +51,36 @@ _TOOLS: tuple[tuple[set[str], str, str], ...] = (
 )
 """Files of other tools that are not read: the fields by which each is known, what it is, what to do."""
 
-_OWN = {"pbench": _PBENCH, "instancebench": {"expression_id"}, "pvsg": _TUBES}
 
-
-def refuse_other_benchmark(names: Iterable[str], place: str, wanted: str = "pbench") -> None:
-    """Stop at what are rows of another benchmark, or truth, by the names of their fields.
+def refuse_other_benchmark(names: Iterable[str], place: str, wanted: Signature) -> None:
+    """Refuse rows of another benchmark and rows of ground truth, by the names of their fields.
 
     Args:
-        names: the fields.
+        names: the fields, or the record itself.
         place: where they stand.
-        wanted: the benchmark whose predictions are expected.
+        wanted: the form that is expected.
 
     Raises:
         FaultError: `wrong_benchmark`.
-        BenchError: these are rows of the truth.
+        BenchError: these are rows of ground truth, or of another tool.
     """
     fields = set(names)
     refuse_other_tools(names if isinstance(names, Mapping) else fields, place)
-    found = _strong(fields) or (None if fields & _OWN[wanted] else _weak(fields))
-    if found is not None and found != wanted:
-        shown = show_fields(fields)
-        raise wrong_benchmark(place, wanted, found, f"fields ({shown})")
-    truth = _truth(fields, wanted)
-    if truth:
-        advice = "name what is predicted pred_... where both stand side by side"
-        if wanted == "instancebench":
-            advice = f"give a row an expression ({FIELDS[wanted]})"
-        raise BenchError(f"{place}: expected predictions, found the truth's own fields ({', '.join(truth)}); {advice}")
+    forms = signatures()
+    found = next((form for form in forms.values() if any(some <= fields for some in form.certain)), None)
+    if found is None and not fields & wanted.own:
+        found = next((form for form in forms.values() if form.row_names & fields), None)
+        found = found or next((form for form in forms.values() if form.hints & fields), None)
+    if found is not None and found is not wanted:
+        raise _wrong(place, wanted, found, f"fields ({show_fields(fields)})")
+    if wanted.truth and set(wanted.truth) <= fields and not wanted.beside & fields:
+        text = f"expected predictions, found the truth's own fields ({', '.join(wanted.truth)})"
+        raise BenchError(f"{place}: {text}; {wanted.truth_advice}")
+
+
+def signatures() -> Mapping[str, Signature]:
+    """The signatures of the benchmarks of this package, by name."""
+    return {name: BENCHMARKS[name].prediction_form().signature for name in BENCHMARKS.own}
 
 
 def refuse_other_tools(names: Iterable[str], place: str) -> None:
@@ -111,39 +107,32 @@ def refuse_other_tools(names: Iterable[str], place: str) -> None:
         raise BenchError(f"{place}: expected one object per prediction, {found}; write {_RECORDS}")
 
 
-def wrong_benchmark(place: str, wanted: str, found: str, what: str) -> FaultError:
-    """The error that says so.
+def wrong_benchmark(place: str, wanted: Signature, what: str, *, array: str = "", folder: str = "") -> FaultError:
+    """The error about predictions of another benchmark.
 
     Args:
-        place: where it was found.
-        wanted: the benchmark asked for.
-        found: the benchmark that it is of.
-        what: what tells so.
+        place: where they were found.
+        wanted: the form that is expected.
+        what: what shows the other benchmark.
+        array: the name of the array by which the other form is known.
+        folder: the format of a folder by which it is known.
     """
-    text = f"wrong benchmark: expected {wanted} predictions ({FIELDS[wanted]}), found {found} {what}; read them as "
-    return FaultError("wrong_benchmark", place, f"{text}{found!r}")
+    other = next(
+        form
+        for form in signatures().values()
+        if form is not wanted and ((array and form.array == array) or folder in (form.folders or ()))
+    )
+    return _wrong(place, wanted, other, what)
 
 
-def _strong(fields: set[str]) -> str | None:
-    if {"candidates", "expressions"} <= fields:
-        return "instancebench"
-    return "pvsg" if _TUBES & fields else None
+def _wrong(place: str, wanted: Signature, found: Signature, what: str) -> FaultError:
+    name = name_of(found)
+    text = (
+        f"wrong benchmark: expected {name_of(wanted)} predictions ({wanted.fields}), found {name} {what}; read them as "
+    )
+    return FaultError("wrong_benchmark", place, f"{text}{name!r}")
 
 
-def _weak(fields: set[str]) -> str | None:
-    if "expression_id" in fields:
-        return "instancebench"
-    if "video_id" in fields:
-        return "pvsg"
-    return "pbench" if (_PBENCH | {"segmentation"}) & fields else None
-
-
-def _truth(fields: set[str], wanted: str) -> tuple[str, ...]:
-    """The fields that only the truth has, if these are rows of it without predictions beside them."""
-    if wanted == "pbench" and {"expression", "count", "masks"} <= fields:
-        return () if {"pred_masks", "scores", "pred_scores"} & fields else ("expression", "count", "masks")
-    if wanted == "instancebench" and {"candidates", "expressions"} <= fields:
-        return ("candidates", "expressions")
-    if wanted == "pvsg" and {"objects", "relations"} <= fields:
-        return () if {"pred_tubes", "pred_triplets", "triplets"} & fields else ("objects", "relations")
-    return ()
+def name_of(form: Signature) -> str:
+    """The benchmark of this package in whose form predictions are; an empty text for another package's own form."""
+    return next((name for name, other in signatures().items() if other is form), "")

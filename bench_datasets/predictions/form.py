@@ -10,6 +10,7 @@ import pyarrow as pa
 from datasets import Features
 
 from bench_datasets.predictions.files import Location
+from bench_datasets.predictions.signature import Signature
 
 if TYPE_CHECKING:
     from bench_datasets.predictions.check import CheckReport
@@ -23,12 +24,12 @@ class PredictionForm:
         features: columns of `read_predictions`.
         readers: a reader per format name; each yields batches with the columns of `features`.
         read_dataset: reads predictions that are Python objects: a Dataset, a list of dictionaries, a DataFrame, ...
-        detect: tells the format of a file or folder.
-        check: checks predictions, with or without ground truth.
+        signature: the fields, files and words by which these predictions are told from others.
+        check: checks predictions of a benchmark, by its name, with or without ground truth.
     """
 
     features: Features
     readers: Mapping[str, Callable[[Location], Iterator[pa.RecordBatch]]]
     read_dataset: Callable[[Any], Iterator[pa.RecordBatch]]
-    detect: Callable[[Location], str]
-    check: Callable[[Any, Any], CheckReport]
+    signature: Signature
+    check: Callable[[str, Any, Any], CheckReport]

@@ -26,6 +26,7 @@ from bench_datasets.predictions.coerce import (
 from bench_datasets.predictions.foreign_fields import refuse_other_benchmark
 from bench_datasets.predictions.mask_lines import Naming, fill
 from bench_datasets.predictions.mask_rows import PAIRS_TYPE, SCHEMA, Row, batches, faults_array
+from bench_datasets.predictions.mask_signature import MASK_SIGNATURE
 
 _KNOWN = (
     *("key", "id", "image_id", "split", "level", "position", "pred_masks", "masks", "pred_scores", "scores"),
@@ -50,7 +51,7 @@ class Columns:
 
     def __init__(self, schema: pa.Schema, shown: str, name: str) -> None:
         names = schema.names
-        refuse_other_benchmark(names, shown)
+        refuse_other_benchmark(names, shown, MASK_SIGNATURE)
         masks = next((name for name in ("pred_masks", "masks") if name in names), None)
         if masks is None:
             advice = "; write one row per image with all its masks, or COCO results as a JSON list"

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from bench_datasets.predictions import mask_lines
 from bench_datasets.predictions.check_masks import check
-from bench_datasets.predictions.detect import recognise
 from bench_datasets.predictions.form import PredictionForm
 from bench_datasets.predictions.formats import coco, npy_folder, npz, png_folder
 from bench_datasets.predictions.mask_columns import Columns
 from bench_datasets.predictions.mask_rows import FEATURES
+from bench_datasets.predictions.mask_signature import MASK_SIGNATURE
 from bench_datasets.predictions.tables import Tables
 
 _TABLES = Tables(Columns.known, Columns, mask_lines.from_rows, mask_lines.name_field, "masks")
@@ -29,7 +27,7 @@ MASK_FORM = PredictionForm(
         "png": png_folder.read,
     },
     read_dataset=_TABLES.read_dataset,
-    detect=partial(recognise, benchmark="pbench"),
+    signature=MASK_SIGNATURE,
     check=check,
 )
 """The form of benchmarks whose rows are expressions with masks."""

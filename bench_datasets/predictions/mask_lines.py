@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
 import pyarrow as pa
 
-from bench_datasets.benchmarks.pbench import falcon
-from bench_datasets.benchmarks.pbench.schema import LEVELS as PBENCH_LEVELS
+from bench_datasets.benchmark import known_parts
 from bench_datasets.faults import BenchError
 from bench_datasets.predictions.coerce import (
     ABSENT,
@@ -30,13 +30,18 @@ from bench_datasets.predictions.coerce import (
 )
 from bench_datasets.predictions.files import Location, files_in
 from bench_datasets.predictions.foreign_fields import refuse_other_benchmark
+from bench_datasets.predictions.formats import falcon
 from bench_datasets.predictions.json_records import records
 from bench_datasets.predictions.mask_rows import Row, batches
+from bench_datasets.predictions.mask_signature import MASK_SIGNATURE
 
 ENDINGS = (".jsonl", ".jsonl.gz", ".ndjson", ".json", ".json.gz")
 
-_KEY = re.compile(rf"-?[0-9]{{1,19}}|({'|'.join(PBENCH_LEVELS)})/.+")
-"""A name in an object that is an id or a key."""
+
+@lru_cache(maxsize=1)
+def _id_or_key() -> re.Pattern[str]:
+    """A name in an object that is an id or a key."""
+    return re.compile(rf"-?[0-9]{{1,19}}|({'|'.join(known_parts())})/.+")
 
 
 _FILE = re.compile(r"(?:(?P<level>\w+)__|sa_)?(?P<id>[0-9]{1,18})(?P<again>#[0-9]+)?\.json(?:\.gz)?")
@@ -125,7 +130,7 @@ def entries(record: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         >>> list(entries({"7": [], "level_0/8": {"masks": [], "scores": []}}))
         [{'masks': [], 'id': '7'}, {'masks': [], 'scores': [], 'key': 'level_0/8'}]
     """
-    if not record or not all(map(_KEY.fullmatch, record)):
+    if not record or not all(map(_id_or_key().fullmatch, record)):
         yield record
         return
     for name, value in record.items():
@@ -146,7 +151,7 @@ def named_by_file(record: Mapping[str, Any], file: str) -> Mapping[str, Any]:
     if isinstance(image, dict) and image.get("image_id") is not None:
         return {**record, "id": image["image_id"]}
     found = _FILE.fullmatch(file)
-    if found is None or (found["level"] and found["level"] not in PBENCH_LEVELS):
+    if found is None or (found["level"] and found["level"] not in known_parts()):
         return record
     if found["level"] or found["again"]:
         return {**record, "key": f"{found['level']}/{found['id']}{found['again'] or ''}"} if found["level"] else record
@@ -181,7 +186,7 @@ def to_row(record: Mapping[str, Any], naming: Naming, place: str) -> Row:
     Raises:
         BenchError: it names no row, or is no prediction of PBench.
     """
-    refuse_other_benchmark(record, place)
+    refuse_other_benchmark(record, place, MASK_SIGNATURE)
     name = read_name(record, naming.split, ("id",) if naming.split else ("id", "image_id"))
     row = Row(name.key, name.id, name.split, naming.position(name, place))
     if name.problem:

@@ -14,6 +14,7 @@ from bench_datasets.data.provenance import without_secrets
 from bench_datasets.data.source import is_of_the_way, why
 from bench_datasets.faults import BenchError
 from bench_datasets.predictions import mask_lines, tables
+from bench_datasets.predictions.detect import detect_format
 from bench_datasets.predictions.files import locate, unread_in
 from bench_datasets.predictions.form import PredictionForm
 from bench_datasets.predictions.spool import Spool
@@ -93,7 +94,7 @@ def _batches(form: PredictionForm, path: Any, given: bool, format: str | None) -
         return form.read_dataset(path)
     location = locate(path)
     if format is None:
-        format = form.detect(location)
+        format = detect_format(location, form)
     batches: Iterator[pa.RecordBatch] = form.readers[format](location)
     if location.kind == "directory" and format in _SIDE_BY_SIDE:
         unread = [name for name in unread_in(location, _SIDE_BY_SIDE[format]) if name.rsplit("/", 1)[-1] not in _OWN]

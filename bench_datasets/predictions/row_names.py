@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from bench_datasets.benchmarks.pbench.schema import LEVELS as PBENCH_LEVELS
+from bench_datasets.benchmark import known_parts
 from bench_datasets.faults import BenchError
 from bench_datasets.predictions.files import Location
 from bench_datasets.predictions.mask_rows import Row
@@ -22,8 +22,8 @@ def row_of(level: str | None, name: str, shown: str) -> Row:
         >>> row.key, row_of(None, "12", "masks/12").id
         ('level_0/7#2', 12)
     """
-    if level is not None and level not in PBENCH_LEVELS:
-        problem = f"expected one of the levels {', '.join(PBENCH_LEVELS)}, found {level!r}"
+    if level is not None and level not in known_parts():
+        problem = f"expected one of the levels {', '.join(known_parts())}, found {level!r}"
     elif level is not None and re.fullmatch(r"-?[0-9]{1,18}(#[0-9]+)?", name):
         return Row(key=f"{level}/{name}")
     elif level is None and re.fullmatch(r"-?[0-9]{1,18}", name):
@@ -85,7 +85,7 @@ def rows_in(location: Location, ending: str) -> tuple[list[RowFolder], list[tupl
     files: list[tuple[str, Location]] = []
     for relative, item, is_folder in location.inside():
         parts = relative.split("/")
-        level = parts.pop(0) if parts[0] in PBENCH_LEVELS or len(parts) == 3 else None
+        level = parts.pop(0) if parts[0] in known_parts() or len(parts) == 3 else None
         if not parts:
             continue
         if is_folder or len(parts) == 2:

@@ -25,8 +25,9 @@ from hypothesis import strategies as st
 import bench_datasets as bd
 from bench_datasets.faults import BenchError
 from bench_datasets.predictions import read_predictions
-from bench_datasets.predictions.detect import recognise
+from bench_datasets.predictions.detect import detect_format
 from bench_datasets.predictions.files import locate
+from bench_datasets.predictions.mask_form import MASK_FORM
 
 from .dense_masks import encode
 
@@ -145,7 +146,7 @@ def test_names_of_benchmark_and_format(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["out.jsonl", "out.json", "out", "a::b.jsonl", "out ü.txt"])
 def test_content_counts_more_than_the_name(tmp_path: Path, name: str) -> None:
     path = write(tmp_path / name)
-    assert recognise(locate(path)) == "jsonl"
+    assert detect_format(locate(path), MASK_FORM) == "jsonl"
     assert read_predictions("pbench", str(path))["id"][:] == [7]
 
 

@@ -61,14 +61,14 @@ class _Truth(NamedTuple):
     candidates: list[set[str]] | None
 
 
-def check(predictions: Predictions, truth: Dataset | None) -> CheckReport:
+def check(benchmark: str, predictions: Predictions, truth: Dataset | None) -> CheckReport:
     """Everything that is wrong with InstanceBench predictions; see `bench_datasets.predictions.check.check`."""
     errors, warnings = Collector(), Collector()
     try:
-        read = read_predictions("instancebench", predictions)
+        read = read_predictions(benchmark, predictions)
     except FaultError as error:
         errors.add(error.code, error.key, error.text)
-        return CheckReport("instancebench", 0, 0, errors.groups(ADVICE))
+        return CheckReport(benchmark, 0, 0, errors.groups(ADVICE))
     rows = None if truth is None else _truth(truth)
     expression = np.full(len(read), -1, np.int64)
     if rows is not None:
@@ -92,7 +92,7 @@ def check(predictions: Predictions, truth: Dataset | None) -> CheckReport:
         first += len(table)
     if bare.all():
         warnings.add("mixed_answers", "predictions", f"{bare[0]} rows with a mask, {bare[1]} with another answer alone")
-    return CheckReport("instancebench", len(read), masks, errors.groups(ADVICE), warnings.groups(ADVICE))
+    return CheckReport(benchmark, len(read), masks, errors.groups(ADVICE), warnings.groups(ADVICE))
 
 
 class _Batch:

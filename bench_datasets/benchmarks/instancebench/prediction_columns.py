@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from bench_datasets.benchmarks.instancebench.prediction_lines import ANSWERS, NO_TARGET, contradiction, to_row
 from bench_datasets.benchmarks.instancebench.prediction_rows import SCHEMA, Row, to_batch
+from bench_datasets.benchmarks.instancebench.signature import SIGNATURE
 from bench_datasets.faults import BenchError
 from bench_datasets.masks import MASK_TYPE, joined
 from bench_datasets.predictions.arrow_types import is_mask, keep_earlier, sound_masks
@@ -39,7 +40,7 @@ class Columns:
     def __init__(self, schema: pa.Schema, shown: str, name: str) -> None:
         del name
         names = schema.names
-        refuse_other_benchmark(names, shown, "instancebench")
+        refuse_other_benchmark(names, shown, SIGNATURE)
         listed = ", ".join(names[:12]) or "no columns"
         if "expression_id" not in names and not {"ref_id", "sent_id"} <= set(names):
             raise BenchError(f"{shown}: expected a column expression_id, found {listed}")

@@ -8,9 +8,10 @@ from pathlib import PurePosixPath
 
 import pyarrow as pa
 
+from bench_datasets.benchmark import known_parts
 from bench_datasets.benchmarks.instancebench.prediction_rows import Row, batches, condition_of
 from bench_datasets.benchmarks.instancebench.schema import CONDITIONS
-from bench_datasets.benchmarks.pbench.schema import LEVELS as PBENCH_LEVELS
+from bench_datasets.benchmarks.instancebench.signature import SIGNATURE
 from bench_datasets.faults import BenchError, FaultError
 from bench_datasets.predictions.files import Location
 from bench_datasets.predictions.foreign_fields import wrong_benchmark
@@ -67,8 +68,8 @@ def _rows(location: Location, ending: str, read: Callable[[Location], MaskDict])
     for relative, file, is_folder in location.inside():
         folders = relative.split("/")[:-1]
         if is_folder:
-            if relative in PBENCH_LEVELS:
-                raise wrong_benchmark(location.shown, "instancebench", "pbench", f"folder {relative}")
+            if relative in known_parts():
+                raise wrong_benchmark(location.shown, SIGNATURE, f"folder {relative}", array="masks")
         elif file.name.lower().endswith(ending):
             files.append((folders, file))
         elif file.name.lower().endswith(png.OTHER_IMAGES):
@@ -108,7 +109,7 @@ def _from_npz(file: Location) -> MaskDict:
 def _member(archive: zipfile.ZipFile, shown: str) -> MaskDict:
     names = archive.namelist()
     if "masks.npy" in names and "mask.npy" not in names:
-        raise wrong_benchmark(shown, "instancebench", "pbench", "array 'masks'")
+        raise wrong_benchmark(shown, SIGNATURE, "array 'masks'", array="masks")
     name = npz.array_name(archive, "mask", "(height, width)", shown)
     with archive.open(f"{name}.npy") as stream:
         return npy.read_mask(stream, f"{shown}: {name}")

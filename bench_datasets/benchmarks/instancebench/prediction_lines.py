@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from bench_datasets.benchmarks.instancebench.prediction_rows import RUN, Row, batches, condition_of
 from bench_datasets.benchmarks.instancebench.schema import ORIGINAL
+from bench_datasets.benchmarks.instancebench.signature import SIGNATURE
 from bench_datasets.faults import BenchError
 from bench_datasets.predictions.coerce import (
     ABSENT,
@@ -97,7 +98,7 @@ def to_row(record: Mapping[str, Any], place: str) -> Row:
     record = named(record)
     coco = "segmentation" in record and "image_id" in record and "expression_id" not in record
     if not coco:
-        refuse_other_benchmark(record, place, "instancebench")
+        refuse_other_benchmark(record, place, SIGNATURE)
     row = Row()
     name_row(row, record, "image_id" if coco else "expression_id", place)
     row.box = read_box(row, record)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from bench_datasets.benchmarks.instancebench import prediction_coco, prediction_folders, prediction_lines
 from bench_datasets.benchmarks.instancebench.check import check
 from bench_datasets.benchmarks.instancebench.prediction_columns import Columns
 from bench_datasets.benchmarks.instancebench.prediction_rows import FEATURES
-from bench_datasets.predictions.detect import recognise
+from bench_datasets.benchmarks.instancebench.signature import SIGNATURE
 from bench_datasets.predictions.form import PredictionForm
 from bench_datasets.predictions.tables import Tables
 
@@ -27,6 +25,6 @@ FORM = PredictionForm(
         "png": prediction_folders.read_png,
     },
     read_dataset=_TABLES.read_dataset,
-    detect=partial(recognise, benchmark="instancebench"),
+    signature=SIGNATURE,
     check=check,
 )

@@ -61,14 +61,14 @@ class _Video(NamedTuple):
     faults: list[tuple[str, str]]
 
 
-def check(predictions: Predictions, truth: Dataset | None) -> CheckReport:
+def check(benchmark: str, predictions: Predictions, truth: Dataset | None) -> CheckReport:
     """Everything that is wrong with PVSG predictions; see `bench_datasets.predictions.check.check`."""
     errors, warnings = Collector(), Collector()
     try:
-        read = read_predictions("pvsg", predictions)
+        read = read_predictions(benchmark, predictions)
     except FaultError as error:
         errors.add(error.code, error.key, error.text)
-        return CheckReport("pvsg", 0, 0, errors.groups(ADVICE))
+        return CheckReport(benchmark, 0, 0, errors.groups(ADVICE))
     rows = None if truth is None else _truth(truth)
     video: dict[int, _Video] = {}
     if rows is not None:
@@ -93,7 +93,7 @@ def check(predictions: Predictions, truth: Dataset | None) -> CheckReport:
         triplets = table.column("pred_triplets")[0].as_py()
         masks += seen.tubes(list_values(joined(table.column("pred_tubes"))), triplets, "missing_frames" in told)
         seen.triplets(triplets)
-    return CheckReport("pvsg", len(read), masks, errors.groups(ADVICE), warnings.groups(ADVICE))
+    return CheckReport(benchmark, len(read), masks, errors.groups(ADVICE), warnings.groups(ADVICE))
 
 
 class _Seen:

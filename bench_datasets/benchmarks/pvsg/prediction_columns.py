@@ -18,6 +18,7 @@ from bench_datasets.benchmarks.pvsg.prediction_parse import (
     to_video,
 )
 from bench_datasets.benchmarks.pvsg.prediction_rows import SCHEMA, Tube, Video, to_batch
+from bench_datasets.benchmarks.pvsg.signature import SIGNATURE
 from bench_datasets.faults import BenchError
 from bench_datasets.masks import joined, list_offsets, list_values
 from bench_datasets.predictions.arrow_types import is_list, is_mask, keep_earlier, sound_masks
@@ -51,7 +52,7 @@ class Columns:
     def __init__(self, schema: pa.Schema, shown: str, name: str) -> None:
         del name
         names = schema.names
-        refuse_other_benchmark(names, shown, "pvsg")
+        refuse_other_benchmark(names, shown, SIGNATURE)
         listed = ", ".join(names[:12]) or "no columns"
         if not {"video_id", "key"} & set(names):
             raise BenchError(f"{shown}: expected a column key (or video_id), found {listed}")

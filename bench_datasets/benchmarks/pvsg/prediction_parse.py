@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bench_datasets.benchmarks.pvsg.prediction_rows import LAST_FRAME, Tube, Video
+from bench_datasets.benchmarks.pvsg.signature import SIGNATURE
 from bench_datasets.benchmarks.pvsg.vocabulary import CATEGORIES, PREDICATES
 from bench_datasets.predictions.coerce import (
     ABSENT,
@@ -33,7 +34,7 @@ def to_video(record: Mapping[str, Any], place: str) -> Video:
     Raises:
         BenchError: it is no prediction of PVSG.
     """
-    refuse_other_benchmark(record, place, "pvsg")
+    refuse_other_benchmark(record, place, SIGNATURE)
     video = Video()
     video.height, video.width = image_size(record)
     if video.width is None:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from bench_datasets.benchmarks.pvsg import label_maps, openpvsg, prediction_lines
 from bench_datasets.benchmarks.pvsg.check import check
 from bench_datasets.benchmarks.pvsg.prediction_columns import Columns
 from bench_datasets.benchmarks.pvsg.prediction_rows import FEATURES
-from bench_datasets.predictions.detect import recognise
+from bench_datasets.benchmarks.pvsg.signature import SIGNATURE
 from bench_datasets.predictions.form import PredictionForm
 from bench_datasets.predictions.tables import Tables
 
@@ -26,6 +24,6 @@ FORM = PredictionForm(
         "panoptic": label_maps.read_panoptic,
     },
     read_dataset=_TABLES.read_dataset,
-    detect=partial(recognise, benchmark="pvsg"),
+    signature=SIGNATURE,
     check=check,
 )

@@ -33,6 +33,7 @@ from bench_datasets.predictions.foreign_fields import refuse_other_benchmark, re
 from bench_datasets.predictions.json_records import records
 from bench_datasets.predictions.mask_lines import ENDINGS, named_by_file
 from bench_datasets.predictions.mask_rows import BATCH, SCHEMA, faults_array, weight
+from bench_datasets.predictions.mask_signature import MASK_SIGNATURE
 from bench_datasets.predictions.spool import Spool
 
 IDS = ("image_id", "id")
@@ -124,7 +125,7 @@ def results(location: Location) -> Iterator[tuple[Location, int, dict[str, Any]]
 def _item(record: Mapping[str, Any], rows: dict[Name, int], place: str, split: str | None) -> _Item:
     refuse_other_tools(record, place)
     if not set(record) & {"key", *IDS}:
-        refuse_other_benchmark(record, place)
+        refuse_other_benchmark(record, place, MASK_SIGNATURE)
     name = read_name(record, split, IDS)
     if name.empty:
         raise BenchError(f"{place}: expected image_id (the truth's id) or key, found {show_fields(record)}")

@@ -14,6 +14,7 @@ from bench_datasets.predictions.files import Location
 from bench_datasets.predictions.foreign_fields import wrong_benchmark
 from bench_datasets.predictions.formats.npy import read_masks, read_numbers
 from bench_datasets.predictions.mask_rows import Row, batches
+from bench_datasets.predictions.mask_signature import MASK_SIGNATURE
 from bench_datasets.predictions.row_names import name_in, row_of
 from bench_datasets.predictions.threads import map_in_threads
 
@@ -65,7 +66,7 @@ def _row(named: tuple[str, Location]) -> Row:
 def _fill(row: Row, archive: zipfile.ZipFile, shown: str) -> None:
     names = archive.namelist()
     if "mask.npy" in names and "masks.npy" not in names:
-        raise wrong_benchmark(shown, "pbench", "instancebench", "array 'mask'")
+        raise wrong_benchmark(shown, MASK_SIGNATURE, "array 'mask'", array="mask")
     name = array_name(archive, "masks", "(n, height, width)", shown)
     with archive.open(f"{name}.npy") as stream:
         row.masks, row.broken = read_masks(stream, f"{shown}: {name}")
