@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from bench_datasets.predictions.features import answer_features, predictor
     from bench_datasets.results.compare import Comparison, compare
     from bench_datasets.results.result import Metric, Result
+    from bench_datasets.results.run_files import read_scores, write_run
     from bench_datasets.results.summarize import summarize
     from bench_datasets.scoring.check import check
-    from bench_datasets.scoring.files import read_scores, write_run
     from bench_datasets.scoring.score import map_score, score, score_features, scorer
 
 __version__ = "0.1.0"
@@ -50,13 +50,13 @@ _HOMES = {
     "metric_path": "bench_datasets.hf_evaluate.loading",
     "predictor": "bench_datasets.predictions.features",
     "read_predictions": "bench_datasets.predictions",
-    "read_scores": "bench_datasets.scoring.files",
+    "read_scores": "bench_datasets.results.run_files",
     "score": "bench_datasets.scoring.score",
     "score_features": "bench_datasets.scoring.score",
     "scorer": "bench_datasets.scoring.score",
     "show": "bench_datasets.display.show",
     "summarize": "bench_datasets.results.summarize",
-    "write_run": "bench_datasets.scoring.files",
+    "write_run": "bench_datasets.results.run_files",
 }
 
 __all__ = [

@@ -41,6 +41,7 @@ MOVED = {
     "report.instancebench": "benchmarks.instancebench.report",
     "report.pbench": "benchmarks.pbench.report",
     "report.pvsg": "benchmarks.pvsg.report",
+    "samples.cache": "data.sample_cache",
     "statistics": "results.statistics",
 }
 """Old module to new module, both without the package's name."""

@@ -69,8 +69,8 @@ def _play(benchmark: str, folder: str | None) -> Played:
     from bench_datasets import samples
     from bench_datasets.data import open_truth
     from bench_datasets.predictions import read_predictions
+    from bench_datasets.results.run_files import write_run
     from bench_datasets.results.summarize import summarize
-    from bench_datasets.scoring.files import write_run
     from bench_datasets.scoring.score import score
 
     with working(f"{benchmark}: drawing the sample"):

@@ -30,8 +30,8 @@ def merge(
     """
     from bench_datasets import execution
     from bench_datasets.cli.tables import show_run
+    from bench_datasets.results.run_files import write_run
     from bench_datasets.results.summarize import summarize
-    from bench_datasets.scoring.files import write_run
     from bench_datasets.scoring.provenance import provenance_of
 
     with working("joining the parts"):

@@ -86,8 +86,8 @@ def score(
     from bench_datasets.cli.tables import show_run
     from bench_datasets.execution import score_shard, scoring_in_parts
     from bench_datasets.masks import using_engine
+    from bench_datasets.results.run_files import write_run
     from bench_datasets.results.summarize import summarize
-    from bench_datasets.scoring.files import write_run
     from bench_datasets.scoring.hints import explain_near_zero
     from bench_datasets.scoring.prepare import make_plan
 
@@ -201,7 +201,7 @@ def _slices(benchmark: str, by: Sequence[str], *, limited: bool) -> list[str]:
 def _tell_of_earlier(folder: Path, result: Result) -> None:
     """Say so where a run of other inputs is about to be overwritten."""
     from bench_datasets.results.result import Result
-    from bench_datasets.scoring.files import RESULT
+    from bench_datasets.results.run_files import RESULT
 
     if not (folder / RESULT).is_file():
         return

@@ -16,8 +16,8 @@ from datasets.builder import Key
 
 from bench_datasets.benchmark import get_benchmark
 from bench_datasets.data.builder import SAMPLE, SourceBuilder
+from bench_datasets.data.sample_cache import built
 from bench_datasets.faults import BenchError
-from bench_datasets.samples.cache import built
 
 
 @dataclass

@@ -23,8 +23,8 @@ from bench_datasets.benchmark import get_benchmark
 from bench_datasets.execution.merge_shards import join
 from bench_datasets.execution.remote_rows import Blocks, Index, locate_parquet, normalised, scored, told, verified
 from bench_datasets.faults import BenchError, FaultError
+from bench_datasets.results.run_files import write_scores
 from bench_datasets.scoring.batching import BATCH_ROWS, ArrowRows
-from bench_datasets.scoring.files import write_scores
 from bench_datasets.scoring.hashes import content_hash
 from bench_datasets.scoring.options import ScoreOptions
 from bench_datasets.scoring.prepare import Plan, count_faults, record_of, table_features

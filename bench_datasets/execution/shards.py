@@ -25,7 +25,7 @@ from bench_datasets._util.untrusted import load_json, open_regular
 from bench_datasets._util.untrusted_tables import Budget, check_parquet, plain_batches, texts
 from bench_datasets.benchmark import get_benchmark
 from bench_datasets.faults import BenchError, shorten
-from bench_datasets.scoring.files import named
+from bench_datasets.results.run_files import named
 from bench_datasets.scoring.prepare import Plan, sort_order, table_features
 from bench_datasets.scoring.provenance import with_provenance
 

@@ -44,7 +44,7 @@ def metric_path(benchmark: str) -> str:
     folder = Path(__file__).parents[1] / "benchmarks" / entry.name
     if folder.is_dir():
         return str(folder)
-    from bench_datasets.samples.cache import built
+    from bench_datasets.data.sample_cache import built
 
     text = _PLUGIN.format(title=entry.title.replace('"', "'").replace("\\", "/"), name=entry.name)
     file = f"{entry.name}.py"

@@ -18,7 +18,7 @@ from bench_datasets.faults import BenchError
 from bench_datasets.hub.repo import Head
 from bench_datasets.results.reproduce import reproduce
 from bench_datasets.results.result import Result
-from bench_datasets.scoring.files import RESULT, SCORES, read_scores, scores_bytes
+from bench_datasets.results.run_files import RESULT, SCORES, read_scores, scores_bytes
 from bench_datasets.scoring.provenance import provenance_of, with_provenance
 
 LARGEST = 8 << 20

@@ -16,8 +16,8 @@ from bench_datasets.faults import BenchError
 from bench_datasets.results.comparability import benchmark_of, names_of, scored_on
 from bench_datasets.results.reproduce import reproduce
 from bench_datasets.results.result import Result
+from bench_datasets.results.run_files import RESULT, read_scores
 from bench_datasets.results.summarize import read_table, summarize
-from bench_datasets.scoring.files import RESULT, read_scores
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,9 @@ from datasets import Dataset, IterableDataset
 from bench_datasets.benchmark import BENCHMARKS, Benchmark
 from bench_datasets.faults import BenchError
 from bench_datasets.results.result import Result
+from bench_datasets.results.run_files import RESULT, SCORES, read_scores
 from bench_datasets.results.summarize import one_protocol
 from bench_datasets.results.tables import few, many
-from bench_datasets.scoring.files import RESULT, SCORES, read_scores
 from bench_datasets.scoring.provenance import provenance_of
 
 Scores: TypeAlias = Dataset | IterableDataset | pa.Table | str | os.PathLike[str]

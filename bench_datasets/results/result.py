@@ -171,7 +171,7 @@ class Result:
         """
         from bench_datasets.benchmark import BENCHMARKS
         from bench_datasets.data.provenance import without_secrets
-        from bench_datasets.results.schema import validate_result
+        from bench_datasets.scoring.record_schema import validate_result
 
         version = content.get("schema_version")
         if not isinstance(version, int) or isinstance(version, bool):

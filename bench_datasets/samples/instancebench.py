@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bench_datasets.data.sample_cache import built
 from bench_datasets.masks import encode_dense
-from bench_datasets.samples.cache import built
 from bench_datasets.samples.instancebench_sets import SETS, SOURCES, Set
 from bench_datasets.samples.pbench import Scene, paint
 

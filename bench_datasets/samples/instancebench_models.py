@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bench_datasets.data.sample_cache import built
 from bench_datasets.faults import BenchError
 from bench_datasets.masks import encode_dense
-from bench_datasets.samples.cache import built
 from bench_datasets.samples.instancebench import Sample, sample_sets
 from bench_datasets.samples.models import spoil
 

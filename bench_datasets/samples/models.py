@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
+from bench_datasets.data.sample_cache import built
 from bench_datasets.faults import BenchError
 from bench_datasets.masks import encode_dense
-from bench_datasets.samples.cache import built
 from bench_datasets.samples.pbench import Row, Scene, paint, sample_rows
 
 Mask = NDArray[np.bool_]

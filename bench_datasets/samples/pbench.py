@@ -19,9 +19,9 @@ from datasets import Features, Image, List, Value
 from numpy.typing import NDArray
 
 from bench_datasets.benchmarks.pbench.schema import LEVELS as PBENCH_LEVELS
+from bench_datasets.data.sample_cache import built
 from bench_datasets.masks import encode_label_map
 from bench_datasets.samples import crowds, scenes
-from bench_datasets.samples.cache import built
 from bench_datasets.samples.canvas import Canvas
 
 PAINTERS: Mapping[str, Callable[[], Canvas]] = {

@@ -18,8 +18,8 @@ import PIL.Image
 from numpy.typing import NDArray
 
 from bench_datasets.benchmarks.pvsg.vocabulary import PREDICATES, STUFF, THINGS
+from bench_datasets.data.sample_cache import built
 from bench_datasets.samples import pvsg_scenes as scenes
-from bench_datasets.samples.cache import built
 from bench_datasets.samples.canvas import Canvas
 
 FPS = 5

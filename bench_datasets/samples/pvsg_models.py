@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench_datasets.benchmarks.pvsg.vocabulary import CATEGORIES, PREDICATES
+from bench_datasets.data.sample_cache import built
 from bench_datasets.faults import BenchError
 from bench_datasets.masks import encode_label_map
-from bench_datasets.samples.cache import built
 from bench_datasets.samples.models import spoil
 from bench_datasets.samples.pvsg import FILMS, Film
 

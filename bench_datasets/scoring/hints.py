@@ -6,7 +6,7 @@ import logging
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -14,8 +14,10 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
 from bench_datasets.masks import MASK_TYPE, MaskColumn
-from bench_datasets.results.result import Result
 from bench_datasets.scoring.prepare import Plan, UnitScorer
+
+if TYPE_CHECKING:
+    from bench_datasets.results.result import Result
 
 logger = logging.getLogger(__name__)
 

@@ -10,7 +10,7 @@ from datasets import Dataset, DatasetInfo, Features, IterableDataset
 from datasets.arrow_writer import ArrowWriter
 
 from bench_datasets.faults import BenchError
-from bench_datasets.results.schema import validate_provenance
+from bench_datasets.scoring.record_schema import validate_provenance
 
 _NAME = "bench_datasets"
 _DATASETS = b"huggingface"

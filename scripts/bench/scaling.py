@@ -123,7 +123,7 @@ def child(num_proc: int, folder: Path, out: Path) -> None:
     import bench_datasets as bd
     from bench_datasets.data import open_truth
     from bench_datasets.execution import score_in_parts
-    from bench_datasets.scoring.files import write_run
+    from bench_datasets.results.run_files import write_run
     from bench_datasets.scoring.prepare import make_plan
 
     disable_progress_bars()

@@ -16,8 +16,8 @@ from bench_datasets.benchmark import BENCHMARKS
 from bench_datasets.benchmarks.pbench.schema import LEVELS as PBENCH_LEVELS
 from bench_datasets.cli import console
 from bench_datasets.results.result import Result
+from bench_datasets.results.run_files import read_scores
 from bench_datasets.samples import SAMPLE_MODELS, pbench_sample_dir, pbench_sample_predictions
-from bench_datasets.scoring.files import read_scores
 
 
 def test_info(run: Callable[..., Any], shared: Path) -> None:

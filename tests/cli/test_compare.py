@@ -17,8 +17,8 @@ from bench_datasets.benchmarks.instancebench.vocabulary import OPERATIONS
 from bench_datasets.benchmarks.pbench.schema import LEVELS as PARTS
 from bench_datasets.cli import app
 from bench_datasets.data import open_truth
+from bench_datasets.results.run_files import read_scores, write_run
 from bench_datasets.samples import SAMPLE_MODELS, pbench_sample_predictions
-from bench_datasets.scoring.files import read_scores, write_run
 
 FEW = ["--draws", 200, "--permutations", 200]
 

@@ -11,7 +11,7 @@ from datasets import Dataset
 
 import bench_datasets as bd
 from bench_datasets.faults import BenchError
-from bench_datasets.scoring import files
+from bench_datasets.results import run_files
 from bench_datasets.scoring.provenance import provenance_of
 
 
@@ -24,32 +24,32 @@ def scores() -> Dataset:
 
 
 def test_round_trip(scores: Dataset, tmp_path: Path) -> None:
-    file = files.write_scores(scores, tmp_path / "x.parquet")
-    again = files.read_scores(file)
+    file = run_files.write_scores(scores, tmp_path / "x.parquet")
+    again = run_files.read_scores(file)
     assert again.to_list() == scores.to_list()
     assert again.features == scores.features
     assert provenance_of(again) == provenance_of(scores)
     assert provenance_of(again) is not None
-    assert files.write_scores(scores, tmp_path) == tmp_path / "scores.parquet"
-    assert files.read_scores(tmp_path).to_list() == scores.to_list()
+    assert run_files.write_scores(scores, tmp_path) == tmp_path / "scores.parquet"
+    assert run_files.read_scores(tmp_path).to_list() == scores.to_list()
 
 
 def test_bytes_depend_on_the_rows_alone(scores: Dataset, tmp_path: Path) -> None:
     metadata = scores.data.schema.metadata
     table = scores.with_format("arrow")[:]
     pieces = pa.concat_tables([table.slice(0, 2), table.slice(2)]).replace_schema_metadata(metadata)
-    one, other = (files.write_scores(item, tmp_path / f"{i}") for i, item in enumerate((scores, Dataset(pieces))))
+    one, other = (run_files.write_scores(item, tmp_path / f"{i}") for i, item in enumerate((scores, Dataset(pieces))))
     assert one.read_bytes() == other.read_bytes()
 
 
 def test_selected_rows(scores: Dataset, tmp_path: Path) -> None:
-    file = files.write_scores(scores.select([3, 1]), tmp_path / "x.parquet")
-    assert files.read_scores(file)["key"] == ["level_0/3", "level_0/1"]
+    file = run_files.write_scores(scores.select([3, 1]), tmp_path / "x.parquet")
+    assert run_files.read_scores(file)["key"] == ["level_0/3", "level_0/1"]
 
 
 @pytest.mark.parametrize("damage", ["absent", "empty", "cut", "text", "another table", "odd metadata"])
 def test_what_is_no_score_table(scores: Dataset, tmp_path: Path, damage: str) -> None:
-    file = files.write_scores(scores, tmp_path / "x.parquet")
+    file = run_files.write_scores(scores, tmp_path / "x.parquet")
     if damage == "absent":
         file.unlink()
     elif damage == "empty":
@@ -64,12 +64,12 @@ def test_what_is_no_score_table(scores: Dataset, tmp_path: Path, damage: str) ->
         table = scores.with_format("arrow")[:].replace_schema_metadata({b"huggingface": b"{"})
         pq.write_table(table, file)
     with pytest.raises(BenchError, match=r"x\.parquet: expected a score table"):
-        files.read_scores(file)
+        run_files.read_scores(file)
 
 
 def test_a_full_disk_leaves_the_earlier_run(scores: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     result = bd.summarize("pbench", scores, draws=0)
-    files.write_run(scores, result, tmp_path)
+    run_files.write_run(scores, result, tmp_path)
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
 
     def full(self: Any, path: Any) -> None:
@@ -78,5 +78,5 @@ def test_a_full_disk_leaves_the_earlier_run(scores: Dataset, tmp_path: Path, mon
 
     monkeypatch.setattr(type(result), "save", full)
     with pytest.raises(OSError, match=r"No space left on device: .*result\.json'"):
-        files.write_run(scores.select([0]), result, tmp_path)
+        run_files.write_run(scores.select([0]), result, tmp_path)
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before

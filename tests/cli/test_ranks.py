@@ -13,8 +13,8 @@ import bench_datasets as bd
 from bench_datasets.data import open_truth
 from bench_datasets.hub.eval_results import NoPlaceError, place_of
 from bench_datasets.results.result import Result
+from bench_datasets.results.run_files import write_run
 from bench_datasets.samples import pvsg_sample_predictions
-from bench_datasets.scoring.files import write_run
 
 FEW = ["--draws", 50, "--permutations", 50, "--headline"]
 RUNS: dict[str, dict[str, Any]] = {

@@ -11,8 +11,8 @@ import pytest
 
 import bench_datasets as bd
 from bench_datasets.data import open_truth
+from bench_datasets.results.run_files import write_run
 from bench_datasets.samples import pbench_sample_predictions
-from bench_datasets.scoring.files import write_run
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ import pytest
 import bench_datasets as bd
 from bench_datasets import samples
 from bench_datasets.results.result import Result
-from bench_datasets.scoring.files import read_scores
+from bench_datasets.results.run_files import read_scores
 from bench_datasets.scoring.provenance import provenance_of
 
 # Values that the data's authors worked out by hand with the released scorer.

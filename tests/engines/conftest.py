@@ -15,7 +15,7 @@ import bench_datasets as bd
 from bench_datasets import samples
 from bench_datasets.data import open_truth
 from bench_datasets.execution import fingerprint, progress
-from bench_datasets.scoring.files import write_run
+from bench_datasets.results.run_files import write_run
 from bench_datasets.scoring.prepare import Plan, make_plan
 
 BENCHMARKS = ("pbench", "instancebench", "pvsg")

@@ -28,7 +28,7 @@ from bench_datasets.hub.commits import CommitResult, commit
 from bench_datasets.hub.datasets import Built, build_dataset
 from bench_datasets.hub.export import open_source
 from bench_datasets.results.result import Result
-from bench_datasets.scoring.files import write_run
+from bench_datasets.results.run_files import write_run
 from bench_datasets.scoring.provenance import provenance_of, with_provenance
 
 from .publishing import MODEL, SAMPLE

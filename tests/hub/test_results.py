@@ -24,7 +24,7 @@ from bench_datasets.hub.leaderboard_view import as_csv, as_html, as_json
 from bench_datasets.hub.model_card import marks
 from bench_datasets.hub.results import Published
 from bench_datasets.results.result import Result
-from bench_datasets.scoring.files import read_scores
+from bench_datasets.results.run_files import read_scores
 
 from .publishing import ENTRIES, MODEL, REPO, RUN, SAMPLE, Runs, edit, entries, publish, refused
 

@@ -203,7 +203,7 @@ def test_names(tmp_path: Path) -> None:
     tables = [table_of(tenths(rng, 20)) for _ in range(2)]
     assert bd.compare(tables, draws=10, permutations=10).names == ["A", "B"]
     assert bd.compare(tables, names=["x", "y"], draws=10, permutations=10).names == ["x", "y"]
-    from bench_datasets.scoring.files import write_scores
+    from bench_datasets.results.run_files import write_scores
 
     folder = tmp_path / "v1.2"
     folder.mkdir()

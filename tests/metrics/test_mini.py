@@ -104,7 +104,7 @@ def test_streams(shared: Path, beside: Dataset, predictions: Dataset, numbers: d
 
 
 def test_processes_and_engines_give_the_same_bytes(truth: Dataset, predictions: Dataset, tmp_path: Path) -> None:
-    from bench_datasets.scoring.files import write_scores
+    from bench_datasets.results.run_files import write_scores
 
     files = [
         write_scores(bd.score("pbench", truth, predictions, **options), tmp_path / f"{k}.parquet").read_bytes()

@@ -22,7 +22,7 @@ from bench_datasets.execution import merge, score_shard
 from bench_datasets.execution.fingerprint import look_over
 from bench_datasets.masks import MaskColumn, available_engines
 from bench_datasets.masks.rle import Runs
-from bench_datasets.scoring.files import read_scores
+from bench_datasets.results.run_files import read_scores
 from bench_datasets.scoring.prepare import make_plan
 
 from .dense_outlines import counts, f_score

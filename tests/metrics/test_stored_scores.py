@@ -18,9 +18,9 @@ from typer.testing import CliRunner
 import bench_datasets as bd
 from bench_datasets.cli import app
 from bench_datasets.faults import BenchError
+from bench_datasets.results import run_files
 from bench_datasets.results.reproduce import reproduce
 from bench_datasets.results.result import Result
-from bench_datasets.scoring import files
 
 MASK = {"size": [2, 3], "counts": "15"}
 
@@ -41,9 +41,9 @@ def test_read_scores_list_bomb_is_refused(scores: Dataset, tmp_path: Path, monke
     table = scores.with_format("arrow")[:1].drop_columns(["position_truth"])
     huge = pa.array([np.zeros(1 << 22, np.int32)], pa.list_(pa.int32()))  # stands for a bound and a list 128 times this
     bomb = table.append_column("position_truth", huge)
-    monkeypatch.setattr(files, "MAX_DECODED", 1 << 24)
+    monkeypatch.setattr(run_files, "MAX_DECODED", 1 << 24)
     with pytest.raises(BenchError, match="bytes in memory"):
-        files.read_scores(written(bomb, tmp_path, compression="zstd"))
+        run_files.read_scores(written(bomb, tmp_path, compression="zstd"))
     assert (tmp_path / "scores.parquet").stat().st_size < 100_000
 
 
@@ -51,7 +51,7 @@ def test_read_scores_repeated_long_text_is_refused(scores: Dataset, tmp_path: Pa
     names = pa.DictionaryArray.from_arrays(pa.array(np.zeros(3000, np.int32)), pa.array(["x" * 1_000_000]))
     bomb = pa.table({"key": names, "protocol": names, "row_sha256": names})
     with pytest.raises(BenchError, match="bytes in memory"):
-        files.read_scores(written(bomb, tmp_path, compression="zstd"))
+        run_files.read_scores(written(bomb, tmp_path, compression="zstd"))
     assert (tmp_path / "scores.parquet").stat().st_size < 100_000
 
 
@@ -60,20 +60,20 @@ def test_read_scores_prefix_encoding_is_refused(scores: Dataset, tmp_path: Path)
     bomb = pa.table({"key": names, "protocol": names, "row_sha256": names})
     encoding = dict.fromkeys(bomb.column_names, "DELTA_BYTE_ARRAY")
     with pytest.raises(BenchError, match="encoding DELTA_BYTE_ARRAY is not read"):
-        files.read_scores(written(bomb, tmp_path, use_dictionary=False, column_encoding=encoding))
+        run_files.read_scores(written(bomb, tmp_path, use_dictionary=False, column_encoding=encoding))
 
 
 def test_read_scores_larger_than_the_limit_is_refused(scores: Dataset, tmp_path: Path) -> None:
-    files.write_scores(scores, tmp_path)
+    run_files.write_scores(scores, tmp_path)
     size = (tmp_path / "scores.parquet").stat().st_size
-    assert len(files.read_scores(tmp_path, limit=size)) == 5
+    assert len(run_files.read_scores(tmp_path, limit=size)) == 5
     with pytest.raises(BenchError, match=f"at most {size - 1:,} bytes, found {size:,}"):
-        files.read_scores(tmp_path, limit=size - 1)
+        run_files.read_scores(tmp_path, limit=size - 1)
 
 
 def test_read_scores_with_plain_texts_gives_the_same(scores: Dataset, tmp_path: Path) -> None:
     table = scores.with_format("arrow")[:].replace_schema_metadata(scores.data.schema.metadata)
-    assert files.read_scores(written(table, tmp_path, use_dictionary=False)).to_list() == scores.to_list()
+    assert run_files.read_scores(written(table, tmp_path, use_dictionary=False)).to_list() == scores.to_list()
 
 
 ODD: dict[str, Any] = {
@@ -94,7 +94,7 @@ def test_summarize_odd_provenance_is_named(scores: Dataset, tmp_path: Path, name
     content["bench_datasets"] = ODD[name]
     folder = written(table.replace_schema_metadata({"huggingface": json.dumps(content)}), tmp_path)
     with pytest.raises(BenchError, match="expected their provenance"):
-        bd.summarize("pbench", files.read_scores(folder), draws=0)
+        bd.summarize("pbench", run_files.read_scores(folder), draws=0)
     done = CliRunner().invoke(app, ["report", str(folder), "--out", str(tmp_path / "page.html")])
     assert done.exit_code == 1
     assert "expected their provenance" in done.stderr

@@ -20,7 +20,7 @@ from bench_datasets.benchmarks.pbench.schema import LEVELS as PBENCH_LEVELS
 from bench_datasets.data import open_truth
 from bench_datasets.masks import encode_dense
 from bench_datasets.report import write_report
-from bench_datasets.scoring.files import write_run
+from bench_datasets.results.run_files import write_run
 
 from .browser import CHROMIUM, DRIVER, Browser
 

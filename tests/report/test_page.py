@@ -21,7 +21,7 @@ from bench_datasets.report import profile, write_report
 from bench_datasets.report.embed import ALPHABET, LIMIT, coded, hundredths, script_json
 from bench_datasets.report.runs import open_runs
 from bench_datasets.results.paper_results import published
-from bench_datasets.scoring.files import write_run
+from bench_datasets.results.run_files import write_run
 
 from ..metrics.score_tables import table_of
 from .conftest import HOSTILE, Hostile, Runs

@@ -18,7 +18,8 @@ from PIL import Image
 from pycocotools import mask as coco
 
 from bench_datasets.benchmarks.pbench.schema import LEVELS as PBENCH_LEVELS
-from bench_datasets.samples import cache, pbench_sample_dir
+from bench_datasets.data import sample_cache
+from bench_datasets.samples import pbench_sample_dir
 from bench_datasets.samples.pbench import paint, sample_files, sample_rows, write_sample
 
 LABELS_SHA256 = "9780f52b68c3c4ec6199367ffc8a945dce22d2c86d4051d4c17e8bfe3ea7a3aa"
@@ -160,7 +161,7 @@ def test_an_error_in_the_drawing_is_not_swallowed(tmp_path: Path, monkeypatch: p
         raise KeyError("b")
 
     with pytest.raises(KeyError):
-        cache.built("broken", ["a"], fail)
+        sample_cache.built("broken", ["a"], fail)
     assert not [path for path in tmp_path.rglob("*") if path.is_file()]
 
 

@@ -14,7 +14,7 @@ from datasets import Dataset, Features, List, load_dataset
 import bench_datasets as bd
 from bench_datasets.cli import main
 from bench_datasets.masks import MASK_FEATURE, available_engines
-from bench_datasets.scoring.files import write_scores
+from bench_datasets.results.run_files import write_scores
 
 from .sets import same, values
 

@@ -19,7 +19,7 @@ from bench_datasets._util.temporary import temporary_folder
 def code_version() -> str:
     """The first 16 hex digits of the SHA-256 of this package's sources: another drawing is another folder."""
     digest = hashlib.sha256()
-    for source in sorted(resources.files(__package__).iterdir(), key=lambda entry: entry.name):
+    for source in sorted(resources.files("bench_datasets.samples").iterdir(), key=lambda entry: entry.name):
         if source.name.endswith(".py"):
             digest.update(source.name.encode() + b"\0" + source.read_bytes().replace(b"\r\n", b"\n") + b"\0")
     return digest.hexdigest()[:16]
