@@ -77,6 +77,35 @@ class Protocol:
     comparable_to: str | None = None
 
 
+@dataclass(frozen=True, kw_only=True)
+class TableLayout:
+    """How a benchmark's metrics are printed and laid out in tables. A metric's name is the first word of its key.
+
+    Attributes:
+        first: names of the metrics in the first rows of a table by part.
+        overall: key of the metric that is the mean of a metric's parts, by name, where it has a key of its own.
+        numbers: names of metrics that are no fractions; they are printed with decimals and not in percent.
+        whole: names of metrics that are printed as whole numbers.
+        pivots: titles of tables by row and column, by name; the keys are `<name>/<row>/<column>`.
+        crossed: pattern of keys that only the tables of slices show.
+        slices: names of the metrics that the tables of slices show; all for a table that has none of them.
+        unsliced: names of ranked metrics that the tables of slices leave out.
+        slice_titles: titles of the tables of slices, by column.
+        short_names: short names of parts, for narrow terminals.
+    """
+
+    first: tuple[str, ...] = ()
+    overall: Mapping[str, str] = field(default_factory=dict)
+    numbers: frozenset[str] = frozenset()
+    whole: frozenset[str] = frozenset()
+    pivots: Mapping[str, str] = field(default_factory=dict)
+    crossed: str = ""
+    slices: tuple[str, ...] = ()
+    unsliced: frozenset[str] = frozenset()
+    slice_titles: Mapping[str, str] = field(default_factory=dict)
+    short_names: Mapping[str, str] = field(default_factory=dict)
+
+
 COMMON_SCORE_COLUMNS: Mapping[str, tuple[object, str]] = {
     "key": (Value("string"), "the ground truth row's key"),
     "cluster": (Value("string"), "what the row is resampled with"),
@@ -136,6 +165,8 @@ class Benchmark(ABC):
         skipped_values: value of a measured column in rows that are not scored, by column; otherwise 0 or an empty list.
         sort_columns: columns that a score table is sorted by, and that identify a row.
         unit: what the bootstrap resamples.
+        unit_title: the unit in a word for people; empty for `unit` itself.
+        layout: how metrics are printed and laid out in tables.
         options: options of scoring that the benchmark has: `k` (ranks), `oracle`.
         lower_is_better: names of metrics of which less is better.
         counts: names of metrics that are plain counts, without a confidence interval.
@@ -175,6 +206,8 @@ class Benchmark(ABC):
     skipped_values: ClassVar[Mapping[str, Any]] = {}
     sort_columns: ClassVar[tuple[str, ...]] = ("key",)
     unit: ClassVar[str] = "row"
+    unit_title: ClassVar[str] = ""
+    layout: ClassVar[TableLayout] = TableLayout()
     options: ClassVar[frozenset[str]] = frozenset()
     lower_is_better: ClassVar[frozenset[str]] = frozenset()
     counts: ClassVar[frozenset[str]] = frozenset()

@@ -13,17 +13,18 @@ from rich.table import Table
 from rich.text import Text
 
 from bench_datasets.cli.console import clean, echo, out, say
-from bench_datasets.results.layout import RANKED, RANKS, Grid
+from bench_datasets.results.layout import RANKED, RANKS, Grid, layout_of
 from bench_datasets.results.legend import is_main, legend
 from bench_datasets.results.result import Metric, Result
 from bench_datasets.results.tables import (
-    MEANS,
     N_MEANS,
     NOTE,
+    OVERALL,
     by_part,
     caption,
     grids,
     headline,
+    is_fraction,
     show,
     slice_title,
     verdict,
@@ -51,7 +52,7 @@ def show_result(console: Console, result: Result, *, every: bool = False, by: Se
         say(console, line, "green" if line.startswith("comparable to published") else "yellow" if _weak(line) else "")
     tables = grids(result)
     tables.sort(key=lambda grid: grid.title != "faults")
-    wanted = MAIN_TITLES | {slice_title(column) for column in by}
+    wanted = MAIN_TITLES | {slice_title(result.benchmark, column) for column in by}
     hidden, shown_keys, left_out = [], set(), 0
     for grid in tables:
         if grid.title == "faults":
@@ -269,14 +270,15 @@ BOUND = "95 % "
 
 
 def _style(name: str, result: Result) -> str:
-    own = {"average": "macro_f1"}.get(result.headline or "", result.headline)
+    overall = layout_of(result.benchmark).overall
+    own = next((name for name, key in overall.items() if key == result.headline), result.headline)
     return "bold" if name == own else "dim" if name == "n" or name.startswith(BOUND) else ""
 
 
 def _metric(result: Result, name: str, part: str) -> Metric | None:
     """The number behind a cell of the grid; the last column holds those without a part."""
-    if part == "overall":
-        return result.metrics.get(name) or (result.metrics.get("average") if name == "macro_f1" else None)
+    if part == OVERALL:
+        return result.metrics.get(name) or result.metrics.get(layout_of(result.benchmark).overall.get(name, ""))
     return result.metrics.get(f"{name}/{part}")
 
 
@@ -289,6 +291,6 @@ def interval(metric: Metric, name: str) -> str:
     """
     if metric.ci95 is None:
         return ""
-    base = name.split("/")[0]
-    low, high = (f"{bound:.2f}" if base in MEANS else f"{100 * bound:.1f}" for bound in metric.ci95)
+    fraction = is_fraction(name)
+    low, high = (f"{100 * bound:.1f}" if fraction else f"{bound:.2f}" for bound in metric.ci95)
     return f"[{low}, {high}]"

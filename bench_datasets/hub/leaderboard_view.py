@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from bench_datasets.hub.leaderboard import Board, Entry, Group
-from bench_datasets.results.layout import Grid
+from bench_datasets.results.layout import Grid, layout_of
 from bench_datasets.results.result import Metric
 from bench_datasets.results.tables import NOTE, plain, show
 
@@ -21,19 +21,6 @@ WIDE = 12
 
 LEFT = (0, 1, 2)
 """Columns of a grid that hold no numbers."""
-
-BRIEF = {
-    "ordinal": "ord",
-    "extremal": "ext",
-    "relative_selection": "rel",
-    "subgroup_based": "sub",
-    "single_anchor_relation": "1-anc",
-    "multi_anchor_relation": "n-anc",
-    "nested_grounding": "nest",
-    "target_evidence": "evid",
-    "negation_or_exclusion": "neg",
-}
-"""What parts with long names are called where there is little room: no wider than a number."""
 
 PARTIAL = "Partial runs scored fewer rows than their source holds; their scores do not hold for the whole data set."
 
@@ -63,7 +50,8 @@ def brief(group: Group) -> tuple[Grid, str]:
     """The table with short names of the headline's parts, and a line that says what they stand for, or nothing."""
     table = grid(group)
     names = [key.rsplit("/", 1)[-1] for key in group.parts]
-    short_names = {name: BRIEF[name] for name in names if name in BRIEF}
+    known = layout_of(group.benchmark).short_names
+    short_names = {name: known[name] for name in names if name in known}
     fixed = table.head[: len(table.head) - len(names)]
     heads = [short_names.get(name, head) for name, head in zip(names, table.head[len(fixed) :], strict=True)]
     said = ", ".join(f"{head} {name}" for name, head in short_names.items())

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from bench_datasets.benchmark import BENCHMARKS
 from bench_datasets.faults import FAULTS, BenchError
-from bench_datasets.results.layout import PIVOTS, Grid, by_title, cells, singles, slice_metrics
+from bench_datasets.results.layout import Grid, by_title, cells, layout_of, singles, slice_metrics
 from bench_datasets.scoring.options import COUNT_AS_WRONG
 
 if TYPE_CHECKING:
@@ -18,25 +18,22 @@ if TYPE_CHECKING:
     from bench_datasets.results.result import Metric, Result
 
 
-COUNTS = frozenset({"il_tp", "il_tn", "il_fp", "il_fn"})
 FEW = 30
 """Fewer cases than that make an interval that is to be taken with care."""
 
 UNITS_NEEDED = 10
 """Fewer resampled units than that make an interval that means little."""
 
-MEANS = frozenset({"duplicates", "count_error", "drift", "nci", "delta_nci", "spearman"})
-SLICE_METRICS = ("macro_f1", "accuracy", "giou", "mask_redundancy_rate", "duplicates", "collapse", "count_error")
-
 
 def headline(result: Result) -> str:
     """The number that stands for the result, in words."""
     metric = result.metrics.get(result.headline or "")
     if metric is None:
-        missing = {"average": "no average: it is the mean of all six parts, and not all of them were scored"}
-        some = ", ".join(list(result.metrics)[:6])
+        known, some = BENCHMARKS.get(result.benchmark), ", ".join(list(result.metrics)[:6])
+        if known and result.headline in known.layout.overall.values():
+            return f"no {result.headline}: it is the mean of all {len(known.parts)} parts, and not all were scored"
         named = f"no headline number: the benchmark names {result.headline!r}, and its metrics are {some}, ..."
-        return missing.get(result.headline or "", named if result.headline and some else "no headline number")
+        return named if result.headline and some else "no headline number"
     return f"{result.headline} {show(metric, result.headline or '', interval=True)} (n = {metric.n:,})"
 
 
@@ -96,7 +93,7 @@ def many(unit: Any, count: Any = None) -> str:
         >>> many("image", 2), many("tces", 1), many("row")
         ('2 images', '1 set', 'rows')
     """
-    one = {"tces": "set"}.get(str(unit), str(unit))
+    one = next((known.unit_title for known in BENCHMARKS.values() if known.unit == unit), "") or str(unit)
     return f"{one}s" if not isinstance(count, int) else f"{count:,} {one}{'' if count == 1 else 's'}"
 
 
@@ -111,7 +108,7 @@ def _trust(result: Result) -> str:
     if metric is None or metric.ci95 is None or metric.n == 0:
         return "how far to trust it: these rows alone; there is no interval to say how far off the whole may be"
     width = metric.ci95[1] - metric.ci95[0]
-    width = width if (result.headline or "").split("/")[0] in MEANS else 100 * width
+    width = 100 * width if is_fraction(result.headline or "") else width
     narrow = "; fewer than 30, so the interval is too narrow if anything" if metric.n < FEW else ""
     return (
         f"how far to trust it: n = {metric.n:,}, an interval {width:.2f} wide (four times the rows halve it){narrow};"
@@ -168,11 +165,11 @@ def _published(known: Benchmark, protocol: str) -> bool:
 
 def grids(result: Result) -> list[Grid]:
     """The tables of a result: the numbers, then each kind of slice, then the faults."""
-    tables = [_by_part(result.metrics)] if by_part(result) else _lists(result)
+    tables = [_by_part(result)] if by_part(result) else _lists(result)
     for by in dict.fromkeys(part.by for part in result.slices):
         parts = {part.value: part.metrics for part in result.slices if part.by == by}
         names = list(dict.fromkeys(name for metrics in parts.values() for name in metrics))
-        shown = slice_metrics(result, [name for name in names if name in SLICE_METRICS] or names)
+        shown = slice_metrics(result, names)
         groups = by_n({name: [metrics.get(name) for metrics in parts.values()] for name in shown})
         rows = [
             [
@@ -185,22 +182,27 @@ def grids(result: Result) -> list[Grid]:
             ]
             for row, (value, metrics) in enumerate(parts.items())
         ]
-        tables.append(Grid(slice_title(by), [by, *(cell for members, _ in groups for cell in ("n", *members))], rows))
+        tables.append(
+            Grid(
+                slice_title(result.benchmark, by),
+                [by, *(cell for members, _ in groups for cell in ("n", *members))],
+                rows,
+            )
+        )
     if result.faults:
         rows = [[code, f"{e['count']:,}", ", ".join(e["examples"])] for code, e in result.faults.items()]
         tables.append(Grid("faults", ["fault", "count", "for example"], rows))
     return tables
 
 
-def slice_title(by: str) -> str:
+def slice_title(benchmark: str, by: str) -> str:
     """The title of the table of a slice column.
 
     Example:
-        >>> slice_title("source"), slice_title("count")
+        >>> slice_title("pbench", "source"), slice_title("pbench", "count")
         ('by source', 'by number of ground truth masks')
     """
-    known = {"count": "by number of ground truth masks", "position": "by place in the generated sequence"}
-    return known.get(by, f"by {by}")
+    return layout_of(benchmark).slice_titles.get(by, f"by {by}")
 
 
 def by_part(result: Result) -> bool:
@@ -215,10 +217,10 @@ def _lists(result: Result) -> list[Grid]:
     for key, metric in singles(result).items():
         value, _, interval = show(metric, key, interval=True).partition(" ")
         rows.append([key, value, interval, f"{metric.n:,}"])
+    layout = layout_of(result.benchmark)
+    names = {title: name for name, title in layout.pivots.items() if name in layout.whole}
     tables = {
-        title: {
-            cell: show(metric, "il_tp" if title == PIVOTS["transition"] else cell[0]) for cell, metric in table.items()
-        }
+        title: {cell: show(metric, names.get(title, cell[0])) for cell, metric in table.items()}
         for title, table in cells(result).items()
     }
     first = [Grid("", ["", "value", "95 % interval", "n"], rows)] if rows else []
@@ -226,27 +228,30 @@ def _lists(result: Result) -> list[Grid]:
     return [*made, *first] if result.settings.get("k") else [*first, *made]
 
 
-def _by_part(metrics: Mapping[str, Metric]) -> Grid:
+OVERALL = "overall"
+"""Head of the last column of a table by part."""
+
+
+def _by_part(result: Result) -> Grid:
     """One row per number, one column per part (`<name>/<part>`); numbers without a part stand in the last column.
 
     A row `n` holds for the rows below it, up to the next row `n`.
     """
+    metrics, layout = result.metrics, layout_of(result.benchmark)
     names = list(dict.fromkeys(_split(key)[0] for key in metrics))
     parts = list(dict.fromkeys(part for _, part in map(_split, metrics) if part))
-    names.sort(key=lambda name: name not in ("macro_f1", "accuracy", "average"))
-    overall = "overall"
-    if "average" in metrics:
-        # The average belongs to Macro-F1: one row for both.
-        names.remove("average")
+    names.sort(key=lambda name: name not in (*layout.first, *layout.overall.values()))
+    # A metric and the mean of its parts share one row.
+    names = [name for name in names if name not in layout.overall.values()]
     cells: dict[str, list[Metric | None]] = {}
     for name in names:
-        whole = metrics.get(name) or (metrics.get("average") if name == "macro_f1" else None)
+        whole = metrics.get(name) or metrics.get(layout.overall.get(name, ""))
         cells[name] = [*(metrics.get(f"{name}/{part}") for part in parts), whole]
     rows = []
     for members, n in by_n(cells):
         rows.append(["n", *n])
         rows += [[name, *(show(m, name) if m else "" for m in cells[name])] for name in members]
-    return Grid("", ["", *parts, overall], rows)
+    return Grid("", ["", *parts, OVERALL], rows)
 
 
 def by_n(cells: Mapping[str, Sequence[Metric | None]]) -> list[tuple[list[str], list[str]]]:
@@ -302,16 +307,27 @@ def _split(key: str) -> tuple[str, str]:
     return name, part
 
 
+def is_fraction(key: str) -> bool:
+    """Whether a metric is printed in percent, as those are that no benchmark declares as other numbers.
+
+    Example:
+        >>> is_fraction("giou/level_0"), is_fraction("duplicates/level_0")
+        (True, False)
+    """
+    return not any(key.split("/")[0] in known.layout.numbers for known in BENCHMARKS.values())
+
+
 def show(metric: Metric, key: str, *, interval: bool = False) -> str:
     """A number as people write it: fractions in percent, counts whole, means with two decimals; `-` where undefined."""
-    name = key.split("/")[0]
     if not math.isfinite(metric.value):
         return "-"
+    whole = any(key.split("/")[0] in known.layout.whole for known in BENCHMARKS.values())
+    fraction = is_fraction(key)
 
     def text(value: float) -> str:
-        if name in COUNTS:
+        if whole:
             return f"{value:.0f}"
-        return f"{value:.3f}" if name in MEANS else f"{100 * value:.2f}"
+        return f"{100 * value:.2f}" if fraction else f"{value:.3f}"
 
     if interval and metric.ci95:
         return f"{text(metric.value)} [{text(metric.ci95[0])}, {text(metric.ci95[1])}]"

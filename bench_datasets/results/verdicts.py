@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from bench_datasets.results.estimates import ALL
 from bench_datasets.results.result import Metric
-from bench_datasets.results.tables import MEANS, many, show
+from bench_datasets.results.tables import is_fraction, many, show
 
 if TYPE_CHECKING:
     from bench_datasets.results.compare import Difference
@@ -47,7 +47,7 @@ def _whole(item: Difference, a: str, b: str, unit: str, name: str) -> str:
         return f"{name}: undefined in at least one of {a} and {b}."
     if item.difference == 0:
         return f"{name}: {a} and {b} have the same value ({_text(item.a, item)})."
-    points = "" if item.metric.split("/")[0] in MEANS else " points"
+    points = " points" if is_fraction(item.metric) else ""
     side = "higher" if item.difference > 0 else "lower"
     facts = [] if item.ci95 is None else [f"95 % CI {_text(item.ci95[0], item)} to {_text(item.ci95[1], item)}"]
     if math.isfinite(item.p_holm):

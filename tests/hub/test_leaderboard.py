@@ -17,13 +17,14 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from bench_datasets.benchmark import BENCHMARKS
 from bench_datasets.benchmarks.instancebench.vocabulary import OPERATIONS
 from bench_datasets.cli import app
 from bench_datasets.faults import BenchError
 from bench_datasets.hub import runs as hub_runs
 from bench_datasets.hub.commits import commit
 from bench_datasets.hub.leaderboard import Board, Group, group, leaderboard
-from bench_datasets.hub.leaderboard_view import BRIEF, as_csv, as_html, as_json, grid
+from bench_datasets.hub.leaderboard_view import as_csv, as_html, as_json, grid
 from bench_datasets.hub.results import publish_results
 from bench_datasets.hub.runs import Run
 from bench_datasets.results.result import Metric, Result
@@ -267,6 +268,9 @@ def test_the_command(hub: Any, runs: Runs, tmp_path: Path, monkeypatch: pytest.M
         done = CliRunner().invoke(app, args)
         assert (done.exit_code, len(done.stderr.splitlines())) == (1, 1)
     assert CliRunner().invoke(app, ["leaderboard"]).exit_code == 2
+
+
+BRIEF = BENCHMARKS["instancebench"].layout.short_names
 
 
 @pytest.mark.parametrize(("width", "tables", "heads"), [(80, 2, BRIEF), (110, 1, BRIEF), (120, 1, BRIEF), (320, 1, {})])

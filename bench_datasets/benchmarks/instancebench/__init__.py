@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from bench_datasets.benchmark import Benchmark, Source
+from bench_datasets.benchmark import Benchmark, Source, TableLayout
 from bench_datasets.benchmarks.instancebench.legend import METRICS
 from bench_datasets.benchmarks.instancebench.protocol import PROTOCOLS, InstanceBenchProtocol
 from bench_datasets.benchmarks.instancebench.schema import (
@@ -53,7 +53,28 @@ class InstanceBench(Benchmark):
     skipped_values = {"core_intersection": -1}
     sort_columns = ("key", "run", "condition")
     unit = "tces"
+    unit_title = "set"
     lower_is_better = frozenset({"identity_error", "same_class_switch", "unresolved", "exclusion_drop"})
+    layout = TableLayout(
+        numbers=frozenset({"nci", "delta_nci", "spearman"}),
+        whole=frozenset({"transition"}),
+        pivots={
+            "sensitivity": "under other identity thresholds (similarity / margin)",
+            "transition": "core pairs from one family (minimal) to another (variant)",
+        },
+        crossed=r"miou/(operation|source|[^/]+)/.+|all@[\d.]+/source/.+",
+        short_names={
+            "ordinal": "ord",
+            "extremal": "ext",
+            "relative_selection": "rel",
+            "subgroup_based": "sub",
+            "single_anchor_relation": "1-anc",
+            "multi_anchor_relation": "n-anc",
+            "nested_grounding": "nest",
+            "target_evidence": "evid",
+            "negation_or_exclusion": "neg",
+        },
+    )
     legend = METRICS
     more_splits = {"train": "train", "validation": "validation", "val": "validation"}
     pairing_columns = ("key", "faults", "expressions")

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from bench_datasets.benchmark import Benchmark, Source
+from bench_datasets.benchmark import Benchmark, Source, TableLayout
 from bench_datasets.benchmarks.pbench.legend import METRICS
 from bench_datasets.benchmarks.pbench.protocol import PROTOCOLS, PBenchProtocol
 from bench_datasets.benchmarks.pbench.schema import (
@@ -60,6 +60,14 @@ class PBench(Benchmark):
     )
     counts = frozenset({"il_tp", "il_tn", "il_fp", "il_fn"})
     unpaired_slices = frozenset({"position"})
+    layout = TableLayout(
+        first=("macro_f1", "accuracy"),
+        overall={"macro_f1": "average"},
+        numbers=frozenset({"duplicates", "count_error", "drift"}),
+        whole=counts,
+        slices=("macro_f1", "accuracy", "giou", "mask_redundancy_rate", "duplicates", "collapse", "count_error"),
+        slice_titles={"count": "by number of ground truth masks", "position": "by place in the generated sequence"},
+    )
     legend = METRICS
     parts = LEVELS
     pairing_columns = ("key", "id", "level")

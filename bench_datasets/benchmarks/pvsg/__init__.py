@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from bench_datasets.benchmark import Benchmark, Source
+from bench_datasets.benchmark import Benchmark, Source, TableLayout
 from bench_datasets.benchmarks.pvsg.legend import METRICS
 from bench_datasets.benchmarks.pvsg.protocol import DEFAULT_K, PROTOCOLS, PVSGProtocol
 from bench_datasets.benchmarks.pvsg.schema import PREDICTION_COLUMNS, SCORE_COLUMNS, TRUTH_COLUMNS
@@ -57,6 +57,7 @@ class PVSG(Benchmark):
     options = frozenset({"k", "oracle"})
     lower_is_better = frozenset({"loss"})
     unpaired_metrics = frozenset({"vpq", "stq"})
+    layout = TableLayout(unsliced=frozenset({"mR", "timeless_recall"}))
     legend = METRICS
     pairing_columns = ("key",)
     predicted_columns = ("pred_tubes", "pred_triplets")
