@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from bench_datasets._util.grid import Grid
 from bench_datasets.report import drawing
 from bench_datasets.report.page_data import Ladder, Lane
 from bench_datasets.results.compare import Difference
 from bench_datasets.results.comparison_tables import _row
-from bench_datasets.results.layout import Grid
 from bench_datasets.results.result import Metric, Result, Slice
 from bench_datasets.results.tables import as_html, as_text, by_n, grids, n_of, show
 

@@ -18,7 +18,7 @@ from bench_datasets.cli.console import echo, out, program, say, working
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from bench_datasets.results.layout import Grid
+    from bench_datasets._util.grid import Grid
     from bench_datasets.results.result import Result
 
 
@@ -189,8 +189,8 @@ def _side_by_side(console: Console, one: Played, protocol: str) -> Any:
 
 def _other_protocols(results: dict[str, dict[str, Result]], names: list[str]) -> Grid:
     """The headline metric of each model under some protocols, as a grid."""
+    from bench_datasets._util.grid import Grid
     from bench_datasets.cli.tables import interval
-    from bench_datasets.results.layout import Grid
     from bench_datasets.results.tables import n_of, show
 
     rows = []

@@ -140,9 +140,9 @@ def _rows_of(metrics: dict[str, Any]) -> int:
 def _show(console: Console, found: dict[str, Any]) -> None:
     from rich.text import Text
 
+    from bench_datasets._util.grid import Grid
     from bench_datasets.cli.console import clean, say
     from bench_datasets.cli.tables import new_table, show_faults, show_grid, show_legend, show_table
-    from bench_datasets.results.layout import Grid
 
     say(console, found["title"], "bold")
     revision = f" at {found['revision']}" if found["revision"] else ""

@@ -77,9 +77,9 @@ def _show(console: Console, board: Board) -> None:
 
 def _show_group(console: Console, group: Group) -> None:
     """One table where it fits, at need with short heads; else the headline's parts in a second one below."""
+    from bench_datasets._util.grid import Grid
     from bench_datasets.cli.tables import fits, plain_table, show_table
     from bench_datasets.hub.leaderboard_view import brief, grid, left_of
-    from bench_datasets.results.layout import Grid
 
     whole, (short, legend) = grid(group), brief(group)
     names, first = left_of(whole), len(whole.head) - len(group.parts)

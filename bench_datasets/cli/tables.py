@@ -12,8 +12,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from bench_datasets._util.grid import Grid
 from bench_datasets.cli.console import clean, echo, out, say
-from bench_datasets.results.layout import RANKED, RANKS, Grid, layout_of
+from bench_datasets.results.layout import RANKED, RANKS, layout_of
 from bench_datasets.results.legend import is_main, legend
 from bench_datasets.results.result import Metric, Result
 from bench_datasets.results.tables import (

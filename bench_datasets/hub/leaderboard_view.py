@@ -11,10 +11,11 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from bench_datasets._util.grid import Grid, plain
 from bench_datasets.hub.leaderboard import Board, Entry, Group
-from bench_datasets.results.layout import Grid, layout_of
+from bench_datasets.results.layout import layout_of
 from bench_datasets.results.result import Metric
-from bench_datasets.results.tables import NOTE, plain, show
+from bench_datasets.results.tables import NOTE, show
 
 WIDE = 12
 """Columns from which an HTML table does not fit a page of 1280 pixels."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Sequence
 from functools import partial
 
+from bench_datasets._util.grid import render_html
 from bench_datasets.benchmark import BENCHMARKS, get_benchmark
 from bench_datasets.faults import BenchError
 from bench_datasets.hub import cards
@@ -33,22 +33,24 @@ _PAGE = """<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{title} metric</title>
+<title>{{ title }} metric</title>
 <style>
-body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 44rem; margin: 3rem auto; padding: 0 1rem; color: #20242a }}
-pre {{ background: #f4f5f7; padding: 1rem; border-radius: .5rem; overflow-x: auto }}
-table {{ border-collapse: collapse }}
-td, th {{ text-align: left; vertical-align: top; padding: .3rem .8rem .3rem 0; border-bottom: 1px solid #dde1e6 }}
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 44rem; margin: 3rem auto; padding: 0 1rem; color: #20242a }
+pre { background: #f4f5f7; padding: 1rem; border-radius: .5rem; overflow-x: auto }
+table { border-collapse: collapse }
+td, th { text-align: left; vertical-align: top; padding: .3rem .8rem .3rem 0; border-bottom: 1px solid #dde1e6 }
 </style>
-<h1>{title} metric</h1>
-<p>{about}</p>
+<h1>{{ title }} metric</h1>
+<p>{{ about }}</p>
 <pre>pip install bench-datasets
 
 import evaluate
-metric = evaluate.load("{repo}")</pre>
+metric = evaluate.load("{{ repo }}")</pre>
 <table>
 <tr><th>protocol</th><th>meaning</th><th>headline</th></tr>
-{rows}
+{% for row in rows -%}
+<tr><td>{{ row.name }}</td><td>{{ row.meaning }}</td><td><code>{{ row.headline }}</code></td></tr>
+{% endfor -%}
 </table>
 <p>The card says what <code>metric.compute</code> takes and gives.</p>
 </html>
@@ -126,14 +128,8 @@ def metric_files(name: str, repo: str) -> dict[str, Content]:
     from bench_datasets import __version__
 
     benchmark = get_benchmark(name)
-    rows = "\n".join(
-        "<tr><td>{}</td><td>{}</td><td><code>{}</code></td></tr>".format(
-            *(html.escape(row[field]) for field in ("name", "meaning", "headline"))
-        )
-        for row in cards.protocol_rows(benchmark)
-    )
-    page = _PAGE.format(
-        title=html.escape(benchmark.title), about=html.escape(cards.about(benchmark)), repo=html.escape(repo), rows=rows
+    page = render_html(
+        _PAGE, title=benchmark.title, about=cards.about(benchmark), repo=repo, rows=list(cards.protocol_rows(benchmark))
     )
     return {
         f"{repo.split('/')[1]}.py": _MODULE.format(

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from bench_datasets._util.grid import plain
 from bench_datasets.faults import BenchError
 from bench_datasets.hub.commits import Content, Head
-from bench_datasets.results.tables import plain
 
 TAG = "bench-datasets"
 """What marks a repo as one of ours."""

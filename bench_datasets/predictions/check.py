@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import json
 import re
 from collections.abc import Iterable
@@ -11,10 +10,26 @@ from typing import TYPE_CHECKING, Any
 
 from datasets import Dataset
 
+from bench_datasets._util.grid import render_html
 from bench_datasets.faults import FAULTS, BenchError, Fault, cut, shorten_text
 
 if TYPE_CHECKING:
     from bench_datasets.predictions.read import Predictions
+
+_HTML = """\
+<p><b>{{ report.benchmark }}</b>: {{ report.counts }}: \
+{% if report.ok %}{{ report.state }}{% else %}<b>{{ report.state }}</b>{% endif %}</p>
+{%- for hint in report.hints %}<p>hint: {{ hint }}</p>{% endfor %}
+{%- if report.errors or report.warnings -%}
+<table><tr><th></th><th>code</th><th>count</th><th>what to do</th><th>examples</th></tr>
+{%- for title, groups in kinds %}{% for group in groups -%}
+<tr><td>{{ title }}</td><td><code>{{ group.code }}</code></td><td>{{ "{:,}".format(group.count) }}</td>
+{#- #}<td>{{ group.advice }}</td><td>
+{%- for fault in group.examples %}{% if not loop.first %}<br>{% endif %}<code>{{ fault.key }}</code> {{ fault.text }}
+{%- endfor %}</td></tr>
+{%- endfor %}{% endfor %}</table>
+{%- endif %}"""
+
 
 UNKNOWN = "a fault code that this version does not know; remove it from pred_faults, or read the predictions again"
 """Advice on faults of predictions whose code is none of `faults.FAULTS`; they stop the scoring."""
@@ -117,18 +132,7 @@ class CheckReport:
         return json.dumps(head | groups | {"hints": list(self.hints)}, indent=2)
 
     def _repr_html_(self) -> str:
-        rows = []
-        for title, groups in (("error", self.errors), ("warning", self.warnings)):
-            for group in groups:
-                lines = [f"<code>{_text(fault.key)}</code> {_text(fault.text)}" for fault in group.examples]
-                examples = "<br>".join(lines)
-                cells = (title, f"<code>{_text(group.code)}</code>", f"{group.count:,}", _text(group.advice), examples)
-                rows.append("<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
-        head = f"<p><b>{_text(self.benchmark)}</b>: {self.counts}: "
-        head += f"{self.state}</p>" if self.ok else f"<b>{self.state}</b></p>"
-        head += "".join(f"<p>hint: {_text(hint)}</p>" for hint in self.hints)
-        names = "".join(f"<th>{name}</th>" for name in ("", "code", "count", "what to do", "examples"))
-        return head + (f"<table><tr>{names}</tr>{''.join(rows)}</table>" if rows else "")
+        return render_html(_HTML, report=self, kinds=(("error", self.errors), ("warning", self.warnings)))
 
 
 @dataclass
@@ -188,7 +192,3 @@ def check(benchmark: str, predictions: Predictions, truth: Any = None) -> CheckR
             raise BenchError(f"truth: expected a Dataset, found {type(truth).__name__}; load it without streaming")
     report = get_benchmark(benchmark).prediction_form().check(benchmark, predictions, truth)
     return replace(report, benchmark=benchmark)
-
-
-def _text(value: str) -> str:
-    return html.escape(value)

@@ -14,6 +14,7 @@ import jinja2
 from markupsafe import Markup
 
 from bench_datasets import __version__
+from bench_datasets._util.grid import plain
 from bench_datasets.benchmark import get_benchmark
 from bench_datasets.data.provenance import public_name
 from bench_datasets.faults import FAULTS
@@ -24,7 +25,7 @@ from bench_datasets.report.runs import Run
 from bench_datasets.results.compare import Comparison
 from bench_datasets.results.legend import find, is_main, label
 from bench_datasets.results.result import Metric
-from bench_datasets.results.tables import many, n_of, plain, show, verdict
+from bench_datasets.results.tables import many, n_of, show, verdict
 
 FOREST_PAIRS, SENTENCES = 3, 12
 """Pairs of runs whose differences are drawn, and those that are spoken of."""

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import html
 import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
+from bench_datasets._util.grid import Grid, html_tables, render_html, text_lines
 from bench_datasets.benchmark import get_benchmark
 from bench_datasets.results.compare import Comparison, Difference, Rank
 from bench_datasets.results.estimates import ALL
-from bench_datasets.results.layout import RANKED, Grid
+from bench_datasets.results.layout import RANKED
 from bench_datasets.results.result import Metric
-from bench_datasets.results.tables import lines, many, n_of, show
+from bench_datasets.results.tables import many, n_of, show
 
 HEAD = [
     "metric", "A", "B", "difference", "95 % CI", "p", "p (Holm)", "win / tie / loss", "n", "min. detectable"
@@ -32,7 +32,7 @@ def as_text(comparison: Comparison) -> str:
     """Sentences first, then one table per pair, then places; the sentences again, as tables may be long."""
     parts = ["\n".join([*opening(comparison), *said(comparison), *NOTES])]
     for grid in grids(comparison):
-        parts.append("\n".join([grid.title, *lines(grid)]))
+        parts.append("\n".join([grid.title, *text_lines(grid)]))
     parts.append("\n".join(said(comparison)))
     return "\n\n".join(parts)
 
@@ -153,17 +153,13 @@ def _places(ranks: Sequence[Rank]) -> Grid:
     return Grid("places", ["metric", "run", "value", "place", "95 % CI"], rows)
 
 
+_HEAD = "<p>{% for line in lines %}{{ line }}{% if not loop.last %}<br>{% endif %}{% endfor %}</p>"
+
+
 def as_html(comparison: Comparison) -> str:
     """The comparison as an HTML fragment; every text is escaped."""
-    parts = [f"<p>{'<br>'.join(map(html.escape, [*opening(comparison), *said(comparison), *NOTES]))}</p>"]
-    for grid in grids(comparison):
-        head = "".join(f"<th>{html.escape(cell)}</th>" for cell in grid.head)
-        rows = "".join("<tr>" + "".join(f"<td>{html.escape(c)}</td>" for c in row) + "</tr>" for row in grid.rows)
-        parts.append(
-            f"<table><caption>{html.escape(grid.title)}</caption><thead><tr>{head}</tr></thead>"
-            f"<tbody>{rows}</tbody></table>"
-        )
-    return "".join(parts)
+    said_lines = [*opening(comparison), *said(comparison), *NOTES]
+    return render_html(_HEAD, lines=said_lines) + html_tables(grids(comparison))
 
 
 def as_json(comparison: Comparison) -> str:

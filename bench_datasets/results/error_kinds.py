@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -12,10 +11,9 @@ import pyarrow as pa
 from datasets import Dataset, IterableDataset
 from numpy.typing import NDArray
 
+from bench_datasets._util.grid import Grid, html_tables, text_lines
 from bench_datasets.benchmark import get_benchmark
-from bench_datasets.results.layout import Grid
 from bench_datasets.results.summarize import one_protocol, read_table
-from bench_datasets.results.tables import lines
 
 
 @dataclass(frozen=True)
@@ -61,21 +59,17 @@ class Errors:
         """How many rows show each kind, by the values of a column."""
         return self._sums((self.matrix() > 0).astype(np.int64), by)
 
-    def __str__(self) -> str:
-        counts = self.counts()
+    def grid(self) -> Grid:
+        """The counts by the first group, as a table."""
         names = [kind.name for kind in self.kinds]
-        grid = Grid("", [self.groups[0], *names], [[g, *(f"{row[n]:,}" for n in names)] for g, row in counts.items()])
-        return "\n".join(lines(grid))
+        rows = [[group, *(f"{row[name]:,}" for name in names)] for group, row in self.counts().items()]
+        return Grid("", [self.groups[0], *names], rows, hints={kind.name: kind.meaning for kind in self.kinds})
+
+    def __str__(self) -> str:
+        return "\n".join(text_lines(self.grid()))
 
     def _repr_html_(self) -> str:
-        names = [kind.name for kind in self.kinds]
-        head = "".join(f'<th title="{html.escape(kind.meaning)}">{html.escape(kind.name)}</th>' for kind in self.kinds)
-        rows = "".join(
-            f"<tr><th>{html.escape(group)}</th>" + "".join(f"<td>{row[name]:,}</td>" for name in names) + "</tr>"
-            for group, row in self.counts().items()
-        )
-        first = html.escape(self.groups[0])
-        return f"<table><thead><tr><th>{first}</th>{head}</tr></thead><tbody>{rows}</tbody></table>"
+        return html_tables([self.grid()])
 
     def _sums(self, values: NDArray[np.int64], by: str | None) -> dict[str, dict[str, int]]:
         names = [str(value) for value in self.table[by or self.groups[0]].to_pylist()]

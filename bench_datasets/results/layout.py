@@ -4,22 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from bench_datasets._util.grid import Grid
 from bench_datasets.benchmark import BENCHMARKS, TableLayout
 
 if TYPE_CHECKING:
     from bench_datasets.results.result import Metric, Result
-
-
-@dataclass(frozen=True)
-class Grid:
-    """One table: a title, the columns' heads, and rows of cells; the first cell of a row is its name."""
-
-    title: str
-    head: list[str]
-    rows: list[list[str]]
 
 
 Cell = tuple[str, str]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import html
 import math
 from typing import TYPE_CHECKING, Any
 
+from bench_datasets._util.grid import Grid, html_tables, plain, render_html, text_lines
 from bench_datasets.benchmark import BENCHMARKS
 from bench_datasets.faults import FAULTS, BenchError
-from bench_datasets.results.layout import Grid, by_title, cells, layout_of, singles, slice_metrics
+from bench_datasets.results.layout import by_title, cells, layout_of, singles, slice_metrics
 from bench_datasets.scoring.options import COUNT_AS_WRONG
 
 if TYPE_CHECKING:
@@ -191,7 +191,7 @@ def grids(result: Result) -> list[Grid]:
         )
     if result.faults:
         rows = [[code, f"{e['count']:,}", ", ".join(e["examples"])] for code, e in result.faults.items()]
-        tables.append(Grid("faults", ["fault", "count", "for example"], rows))
+        tables.append(Grid("faults", ["fault", "count", "for example"], rows, left=(0, 1, 2)))
     return tables
 
 
@@ -355,42 +355,16 @@ def as_text(result: Result) -> str:
     """The whole result as plain text."""
     text = [plain(line) for line in (caption(result), headline(result), *verdict(result), NOTE)]
     for grid in grids(result):
-        text += ["", *([plain(grid.title)] if grid.title else []), *lines(grid)]
+        text += ["", *([plain(grid.title)] if grid.title else []), *text_lines(grid)]
     return "\n".join(text)
 
 
-def plain(text: str) -> str:
-    r"""Text that a terminal only shows: line ends and control characters are spelled out.
-
-    Example:
-        >>> print(plain("level_0/1" + chr(10) + chr(27) + "[31m"))
-        level_0/1\n\x1b[31m
-    """
-    return text if text.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
-
-
-def lines(grid: Grid) -> list[str]:
-    """A table as lines of aligned text."""
-    table = [[plain(cell) for cell in row] for row in (grid.head, *grid.rows)]
-    widths = [max(len(row[k]) for row in table) for k in range(len(grid.head))]
-
-    def cell(text: str, k: int) -> str:
-        return text.ljust(widths[k]) if k == 0 or grid.title == "faults" else text.rjust(widths[k])
-
-    return ["  ".join(cell(text, k) for k, text in enumerate(row)).rstrip() for row in table]
+_HEAD = (
+    "<p><b>{{ caption }}</b><br>{% for line in lines %}{{ line }}{% if not loop.last %}<br>{% endif %}{% endfor %}</p>"
+)
 
 
 def as_html(result: Result) -> str:
     """The whole result as an HTML fragment; every text is escaped."""
-    parts = [
-        f"<p><b>{html.escape(caption(result))}</b><br>",
-        "<br>".join(map(html.escape, [headline(result), *verdict(result), NOTE])),
-        "</p>",
-    ]
-    for grid in grids(result):
-        head = "".join(f"<th>{html.escape(cell)}</th>" for cell in grid.head)
-        rows = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in grid.rows)
-        parts.append(
-            f"<table><caption>{html.escape(grid.title)}</caption><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
-        )
-    return "".join(parts)
+    said = [headline(result), *verdict(result), NOTE]
+    return render_html(_HEAD, caption=caption(result), lines=said) + html_tables(grids(result))

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bench_datasets._util.grid import plain
 from bench_datasets.hub.templates import code, literal
-from bench_datasets.results.tables import plain
 
 MARKUP = st.text(st.sampled_from("<>&\"'`*_[]()!|\\~$:/@#.ww ahtps\n\r\t\u202e\x1b-"), max_size=40)
 
