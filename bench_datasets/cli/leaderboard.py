@@ -79,10 +79,10 @@ def _show_group(console: Console, group: Group) -> None:
     """One table where it fits, at need with short heads; else the headline's parts in a second one below."""
     from bench_datasets._util.grid import Grid
     from bench_datasets.cli.tables import fits, plain_table, show_table
-    from bench_datasets.hub.leaderboard_view import brief, grid, left_of
+    from bench_datasets.hub.leaderboard_view import brief, grid
 
     whole, (short, legend) = grid(group), brief(group)
-    names, first = left_of(whole), len(whole.head) - len(group.parts)
+    names, first = tuple(whole.left), len(whole.head) - len(group.parts)
 
     def made(of: Grid, columns: Sequence[int]) -> Table:
         """Some columns as a table; where room is scarce names are folded, and no number."""

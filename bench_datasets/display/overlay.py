@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import html
 import io
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from bench_datasets._util.grid import render_html
 from bench_datasets.masks import MaskColumn, resize
 
 LONGEST = 1024
@@ -23,6 +23,9 @@ TRUTH = np.array([0, 114, 178], np.float32)
 
 PREDICTION = np.array([230, 159, 0], np.float32)
 """Orange, as an outline and stripes that fall; both are told apart by people who see few colours."""
+
+
+_HTML = '<pre dir="auto">{{ text }}</pre><img alt="{{ first }}" src="data:image/png;base64,{{ data }}">'
 
 
 @dataclass(frozen=True)
@@ -46,8 +49,8 @@ class Seen:
         buffer = io.BytesIO()
         self.picture.save(buffer, "PNG")
         data = base64.b64encode(buffer.getvalue()).decode("ascii")
-        first = html.escape(self.text.split("\n", 1)[0])
-        return f'<pre dir="auto">{html.escape(self.text)}</pre><img alt="{first}" src="data:image/png;base64,{data}">'
+        first = self.text.split("\n", 1)[0]
+        return render_html(_HTML, text=self.text, first=first, data=data)
 
 
 def overlay(image: Any, size: tuple[int, int] | None, truth: MaskColumn, predicted: MaskColumn | None) -> Image.Image:

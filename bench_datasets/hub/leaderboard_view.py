@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import html
 import io
 import json
 import math
@@ -11,7 +10,9 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from bench_datasets._util.grid import Grid, plain
+from markupsafe import Markup, escape
+
+from bench_datasets._util.grid import Grid, plain, render_html
 from bench_datasets.hub.leaderboard import Board, Entry, Group
 from bench_datasets.results.layout import layout_of
 from bench_datasets.results.result import Metric
@@ -19,9 +20,6 @@ from bench_datasets.results.tables import NOTE, show
 
 WIDE = 12
 """Columns from which an HTML table does not fit a page of 1280 pixels."""
-
-LEFT = (0, 1, 2)
-"""Columns of a grid that hold no numbers."""
 
 PARTIAL = "Partial runs scored fewer rows than their source holds; their scores do not hold for the whole data set."
 
@@ -42,9 +40,11 @@ def grid(group: Group) -> Grid:
         place = "-" if entry.place is None else str(entry.place)
         rows.append([place, entry.run.model, entry.run.name, value, interval, f"{entry.metric.n:,}"])
         rows[-1] += [*([unit] if mixed else []), *parts]
+    left: tuple[int, ...] = (0, 1, 2)
     if not any(entry.run.name for entry in group.entries):
+        left = left[:2]
         head, rows = head[:2] + head[3:], [row[:2] + row[3:] for row in rows]
-    return Grid(group.title, head, rows)
+    return Grid(group.title, head, rows, left)
 
 
 def brief(group: Group) -> tuple[Grid, str]:
@@ -57,12 +57,7 @@ def brief(group: Group) -> tuple[Grid, str]:
     heads = [short_names.get(name, head) for name, head in zip(names, table.head[len(fixed) :], strict=True)]
     said = ", ".join(f"{head} {name}" for name, head in short_names.items())
     of = ", ".join(dict.fromkeys(key.rpartition("/")[0] for key in group.parts))
-    return Grid(table.title, [*fixed, *heads], table.rows), f"{of}: {said}" if said else ""
-
-
-def left_of(table: Grid) -> tuple[int, ...]:
-    """Positions of the columns that are set to the left."""
-    return LEFT if "run" in table.head[:3] else LEFT[:2]
+    return Grid(table.title, [*fixed, *heads], table.rows, table.left), f"{of}: {said}" if said else ""
 
 
 def _part(key: str) -> str:
@@ -177,59 +172,73 @@ _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-
 """Content security policy of the page: its own styles only, and nothing is loaded."""
 
 
+_PAGE = """\
+<!doctype html><html lang="en"><head><meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{{ policy }}">
+<meta name="viewport" content="width=device-width,initial-scale=1">
+<title>{{ title|plain }}</title><style>{{ style }}</style></head><body><h1>{{ title|plain }}</h1>
+<p>{{ prose(note) }}. A table holds one benchmark, one protocol version and the same rows.</p>
+{% for table in tables -%}
+<h2>{{ table.group.title|plain }}</h2>
+<p>{{ prose(table.group.caption) }}</p>
+<div{% if table.long %} class="long"{% endif %}><p class="hint">Wide table: scroll sideways for all columns.</p>
+{#- #}<div class="wide" tabindex="0"><table><thead><tr>
+{%- for name in table.grid.head -%}
+<th{% if loop.index0 in table.grid.left %} class="t"{% endif %}>{{ name|plain }}</th>
+{%- if loop.index == table.bar %}<th></th>{% endif %}
+{%- endfor %}</tr></thead>
+<tbody>
+{%- for row in table.grid.rows -%}
+{% set bar = table.bars[loop.index0] %}<tr>
+{%- for cell in row -%}
+<td{% if loop.index0 in table.grid.left %} class="t"{% elif loop.index == table.bar - 1 %} class="v"{% endif %}>
+{#- #}{{ cell|plain }}</td>
+{%- if loop.index == table.bar %}<td class="bar">
+{%- if bar %}<i><b style="left:{{ bar.left }}%;width:{{ bar.width }}%"></b>
+{#- #}<u style="left:{{ bar.at }}%"></u></i>{% endif %}
+{#- #}</td>{% endif %}
+{%- endfor %}</tr>
+{% endfor %}</tbody></table></div></div>
+{% if table.group.partial %}<p>{{ partial }}</p>
+{% endif %}
+{%- endfor %}
+{%- if left_out %}<h2>Left out</h2><ul>{% for line in left_out %}<li>{{ line|plain }}</li>{% endfor %}</ul>
+{% endif %}</body></html>
+"""
+
+
 def as_html(board: Board, title: str = "Leaderboard") -> str:
     """The whole board as one HTML file without scripts or anything from elsewhere; every text is escaped."""
-    parts = [
-        '<!doctype html><html lang="en"><head><meta charset="utf-8">',
-        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">',
-        '<meta name="viewport" content="width=device-width,initial-scale=1">',
-        f"<title>{_text(title)}</title><style>{_STYLE}</style></head><body><h1>{_text(title)}</h1>",
-        f"<p>{_prose(NOTE)}. A table holds one benchmark, one protocol version and the same rows.</p>",
-    ]
-    for group in board.groups:
-        parts += [f"<h2>{_text(group.title)}</h2>", f"<p>{_prose(group.caption)}</p>", _table(group)]
-        parts += [f"<p>{PARTIAL}</p>"] if group.partial else []
-    if board.left_out:
-        items = "".join(f"<li>{_text(line)}</li>" for line in board.left_out)
-        parts.append(f"<h2>Left out</h2><ul>{items}</ul>")
-    return "\n".join([*parts, "</body></html>\n"])
+    return render_html(
+        _PAGE,
+        title=title,
+        policy=Markup(_POLICY),
+        style=Markup(_STYLE),
+        prose=_prose,
+        note=NOTE,
+        partial=PARTIAL,
+        tables=[_table(group) for group in board.groups],
+        left_out=board.left_out,
+    )
 
 
-def _text(text: str) -> str:
-    return html.escape(plain(text))
-
-
-def _prose(text: str) -> str:
+def _prose(text: str) -> Markup:
     """A sentence that starts with a capital letter, with commands in code type."""
-    return re.sub(r"`([^`]*)`", r"<code>\1</code>", _text(text[:1].upper() + text[1:]))
+    return Markup(re.sub(r"`([^`]*)`", r"<code>\1</code>", str(escape(plain(text[:1].upper() + text[1:])))))
 
 
-def _table(group: Group) -> str:
+def _table(group: Group) -> dict[str, Any]:
+    """A group's grid with a bar per row; `bar` is the position of the bars' column, behind the interval."""
     table = grid(group)
-    left, bar = left_of(table), table.head.index("95 % interval") + 1
-
-    def cell(tag: str, k: int, text: str) -> str:
-        kind = ' class="t"' if k in left else ' class="v"' if k == bar - 2 and tag == "td" else ""
-        return f"<{tag}{kind}>{_text(text)}</{tag}>"
-
-    head = [cell("th", k, text) for k, text in enumerate(table.head)]
-    head.insert(bar, "<th></th>")
-    lines = []
-    for entry, row in zip(group.entries, table.rows, strict=True):
-        cells = [cell("td", k, text) for k, text in enumerate(row)]
-        cells.insert(bar, f'<td class="bar">{_bar(entry.metric, group.entries)}</td>')
-        lines.append(f"<tr>{''.join(cells)}</tr>")
-    body = "\n".join(lines)
-    hint = '<p class="hint">Wide table: scroll sideways for all columns.</p>'
-    long = ' class="long"' if len(table.head) > WIDE else ""
-    inner = f"<table><thead><tr>{''.join(head)}</tr></thead>\n<tbody>{body}</tbody></table>"
-    return f'<div{long}>{hint}<div class="wide" tabindex="0">{inner}</div></div>'
+    bars = [_bar(entry.metric, group.entries) for entry in group.entries]
+    place = table.head.index("95 % interval") + 1
+    return {"group": group, "grid": table, "bar": place, "bars": bars, "long": len(table.head) > WIDE}
 
 
-def _bar(metric: Metric, entries: Sequence[Entry]) -> str:
+def _bar(metric: Metric, entries: Sequence[Entry]) -> dict[str, float] | None:
     """A number and its interval on the table's common scale: 0 to 1, or as far as its numbers reach."""
     if math.isnan(metric.value):
-        return ""
+        return None
     reach = [b for e in entries if not math.isnan(e.metric.value) for b in (e.metric.value, *(e.metric.ci95 or ()))]
     low, high = min(0.0, *reach), max(1.0, *reach)
 
@@ -237,5 +246,4 @@ def _bar(metric: Metric, entries: Sequence[Entry]) -> str:
         return float(round(100 * (value - low) / (high - low), 2))
 
     start, end = metric.ci95 or (metric.value, metric.value)
-    span = f'<b style="left:{at(start)}%;width:{round(at(end) - at(start), 2)}%"></b>'
-    return f'<i>{span}<u style="left:{at(metric.value)}%"></u></i>'
+    return {"left": at(start), "width": round(at(end) - at(start), 2), "at": at(metric.value)}

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from bench_datasets.faults import BenchError
 from bench_datasets.hub.leaderboard import Group, group
-from bench_datasets.hub.leaderboard_view import grid, left_of
+from bench_datasets.hub.leaderboard_view import grid
 from bench_datasets.hub.runs import Run
 from bench_datasets.hub.templates import literal, render
 
@@ -46,7 +46,7 @@ def card_table(table: Group) -> dict[str, object]:
         "title": literal(table.title),
         "caption": literal(table.caption),
         "head": [literal(text) for text in cells.head],
-        "left": [k in left_of(cells) for k in range(len(cells.head))],
+        "left": [k in cells.left for k in range(len(cells.head))],
         "rows": [[literal(text) for text in row] for row in cells.rows],
         "partial": table.partial,
     }
