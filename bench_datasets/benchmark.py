@@ -182,6 +182,7 @@ class Benchmark(ABC):
         seconds_alone: measured seconds per row, mask and byte of the work that one process does.
         seconds_shared: the same of scoring, and per pair of masks, which processes share.
         counted: what the `n` of the headline counts, in the plural.
+        prediction_key: column of predictions that says what they are for.
         prediction_for: what one prediction is for, in the singular.
         citation: BibTeX.
         about: what the benchmark is and what a row is, in two sentences, for cards.
@@ -223,6 +224,7 @@ class Benchmark(ABC):
     seconds_alone: ClassVar[Mapping[str, float]] = {"rows": 2.8e-05, "masks": 2.5e-06, "bytes": 1.0e-08}
     seconds_shared: ClassVar[Mapping[str, float]] = {"rows": 1.2e-05, "masks": 0.0, "bytes": 1.5e-08, "pairs": 1.9e-08}
     counted: ClassVar[str] = ""
+    prediction_key: ClassVar[str] = "key"
     prediction_for: ClassVar[str] = ""
     citation: ClassVar[str] = ""
     about: ClassVar[str] = ""
@@ -317,6 +319,16 @@ class Benchmark(ABC):
         keys = [str(key) for key in table["key"].to_pylist()]
         ids = table["id"].to_pylist() if "id" in table.column_names else [-1] * len(keys)
         return keys, ids, [part or ""] * len(keys)
+
+    def predicted_names(self, table: pa.Table, keys: Sequence[str]) -> Sequence[str]:
+        """The names that predictions for ground truth rows bear in the column `prediction_key`; by default the keys.
+
+        Args:
+            table: the rows' truth columns.
+            keys: the rows' keys.
+        """
+        del table
+        return keys
 
     # Pairing
 

@@ -51,6 +51,7 @@ class Part:
         everything: the names of all rows of the source.
         scope: the names of all rows of the level; `everything` where there is none.
         named: what predictions for rows of the source may be called, where that is not one of the names above.
+        prediction_key: column of predictions that holds such a name.
     """
 
     rows: Dataset
@@ -58,6 +59,7 @@ class Part:
     everything: _RowNames
     scope: _RowNames
     named: set[str]
+    prediction_key: str
 
 
 def take(
@@ -85,7 +87,7 @@ def take(
     for table in labels.with_format("arrow").iter(batch_size=_BATCH):
         keys, ids, levels = _row_names(table, metric, columns)
         everything.add(keys, ids, levels)
-        named.update(_named_by_predictions(table, keys))
+        named.update(metric.predicted_names(table, keys))
         values = [table.column(name).to_pylist() for name in by]
         kept = []
         for row, value in enumerate(zip(*values, strict=True) if by else [()] * len(keys)):
@@ -108,7 +110,7 @@ def take(
         rows = Dataset(pa.concat_tables(tables).combine_chunks(), info=info, split=truth.split)
     else:
         rows = labels.select(chosen)
-    return Part(rows, level, everything, scope, named)
+    return Part(rows, level, everything, scope, named, metric.prediction_key)
 
 
 def _row_names(table: pa.Table, metric: Benchmark, columns: Sequence[str]) -> tuple[list[str], list[int], list[str]]:
@@ -117,19 +119,12 @@ def _row_names(table: pa.Table, metric: Benchmark, columns: Sequence[str]) -> tu
     return metric.row_names(names, None, columns)
 
 
-def _named_by_predictions(table: pa.Table, keys: list[str]) -> Iterable[str]:
-    """What predictions for these rows are called: InstanceBench's after expressions, others after keys."""
-    if "expressions" not in table.column_names:
-        return keys
-    return (str(item["expression_id"]) for row in table.column("expressions").to_pylist() for item in row or ())
-
-
 def mark_strangers(predictions: Dataset, part: Part) -> Dataset:
     """The predictions, those that name nothing in the whole source with the fault `unknown_row`.
 
     For benchmarks whose predictions bear names that mean the same in every part; see `restrict` for the other.
     """
-    column = "expression_id" if "expression_id" in predictions.column_names else "key"
+    column = part.prediction_key
     names = predictions.select_columns([column]).with_format("arrow")[:].column(column).to_pylist()
     strange = {row for row, name in enumerate(names) if name is not None and name not in part.named}
     if not strange:

@@ -7,7 +7,8 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from bench_datasets.report import drawing, timeline
+from bench_datasets.benchmarks.pvsg import report_timeline as timeline
+from bench_datasets.report import drawing
 from bench_datasets.report.page_data import Ladder, Lane, Point, telling
 from bench_datasets.results.compare import Difference
 from bench_datasets.results.result import Metric

@@ -80,6 +80,7 @@ class InstanceBench(Benchmark):
     pairing_columns = ("key", "faults", "expressions")
     demo_metrics = ("miou", "p@0.7", "all@0.7", "all_target_id", "retention/variant", "conditional_mask_iou")
     counted = "expressions"
+    prediction_key = "expression_id"
     prediction_for = "expression"
     citation = "@misc{instancebench, title={InstanceBench}, author={Li and others}, year={2026}}"
     about = (
@@ -100,6 +101,12 @@ class InstanceBench(Benchmark):
         from bench_datasets.benchmarks.instancebench.prediction_rows import PREDICTION_FEATURES
 
         return dict(PREDICTION_FEATURES)
+
+    def predicted_names(self, table: pa.Table, keys: Sequence[str]) -> Sequence[str]:
+        """The ids of the rows' expressions."""
+        if "expressions" not in table.column_names:
+            return keys
+        return [str(item["expression_id"]) for row in table["expressions"].to_pylist() for item in row or ()]
 
     def pair_units(self, truth: Dataset, predictions: Dataset, options: ScoreOptions, whole: bool) -> Units:
         """One prediction per expression, for each run and condition."""

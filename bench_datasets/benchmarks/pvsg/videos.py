@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bench_datasets.benchmarks.pvsg import report_timeline
 from bench_datasets.benchmarks.pvsg.batch import Prediction, Truth, read_prediction, read_rows, read_truth
 from bench_datasets.benchmarks.pvsg.frames import frame_images
 from bench_datasets.benchmarks.pvsg.relation_matching import Hits
@@ -16,7 +17,6 @@ from bench_datasets.benchmarks.pvsg.tubes import Tubes
 from bench_datasets.data.source import Access
 from bench_datasets.faults import BenchError
 from bench_datasets.masks import MaskColumn, pair_iou
-from bench_datasets.report import timeline
 from bench_datasets.report.inputs import Material
 from bench_datasets.report.layers import Frame, base, dense, difference_layer, masks_layer
 from bench_datasets.report.page_data import Panel
@@ -101,9 +101,9 @@ class Videos:
         for i, (run, answer) in enumerate(zip(self.runs, found, strict=True)):
             prediction = self.answers[i][key]
             own = prediction.spans.ranges(answer.rank) if answer.rank >= 0 else []
-            tracks.append(timeline.Track(i, run.name, own, answer.hit, _words(answer), *fits[i]))
-        drawn = timeline.draw(f"{key}, relation {r}", truth.frames, spans, tracks)
-        return panels, str(timeline.LEGEND + drawn)
+            tracks.append(report_timeline.Track(i, run.name, own, answer.hit, _words(answer), *fits[i]))
+        drawn = report_timeline.draw(f"{key}, relation {r}", truth.frames, spans, tracks)
+        return panels, str(report_timeline.LEGEND + drawn)
 
     def _answer(self, run: int, key: str, r: int, never: int) -> Answer:
         """The best triplet of a relation's classes and predicate; without one, the tubes that fit best."""
