@@ -18,11 +18,10 @@ from bench_datasets.masks import MaskColumn, resize
 LONGEST = 1024
 """Pixels of the longer side; larger images are shown smaller."""
 
-TRUTH = np.array([0, 114, 178], np.float32)
-"""Blue, as an outline and stripes that rise."""
+TRUTH, PREDICTION = (0, 114, 178), (230, 159, 0)
+"""Blue with stripes that rise, orange with stripes that fall; people who see few colours tell them apart."""
 
-PREDICTION = np.array([230, 159, 0], np.float32)
-"""Orange, as an outline and stripes that fall; both are told apart by people who see few colours."""
+Mask = NDArray[np.bool_]
 
 
 _HTML = '<pre dir="auto">{{ text }}</pre><img alt="{{ first }}" src="data:image/png;base64,{{ data }}">'
@@ -72,27 +71,46 @@ def overlay(image: Any, size: tuple[int, int] | None, truth: MaskColumn, predict
     else:
         grey = picture.convert("L").resize((width, height), Image.Resampling.BILINEAR)
         canvas = np.repeat(np.asarray(grey, np.float32)[..., None], 3, axis=2) * 0.6 + 90
-    rows, columns = np.mgrid[:height, :width]
-    _paint(canvas, truth, TRUTH, (rows + columns) % 8 < 2)
+    rising, falling = stripes(height, width)
+    _paint(canvas, truth, TRUTH, rising)
     if predicted is not None:
-        _paint(canvas, predicted, PREDICTION, (rows - columns) % 8 < 2)
+        _paint(canvas, predicted, PREDICTION, falling)
     return Image.fromarray(canvas.clip(0, 255).astype(np.uint8))
 
 
-def _paint(
-    canvas: NDArray[np.float32], masks: MaskColumn, colour: NDArray[np.float32], stripes: NDArray[np.bool_]
-) -> None:
-    height, width = stripes.shape
+def stripes(height: int, width: int) -> tuple[Mask, Mask]:
+    """Stripes that rise and stripes that fall, each `(height, width) bool`.
+
+    Example:
+        >>> rising, falling = stripes(8, 8)
+        >>> rising[0, :3].tolist(), falling[0, :3].tolist()
+        ([True, True, False], [True, False, False])
+    """
+    rows, columns = np.mgrid[:height, :width]
+    return (rows + columns) % 8 < 2, (rows - columns) % 8 < 2
+
+
+def inner_pixels(mask: Mask, steps: int = 1) -> Mask:
+    """A mask without its outline, which is `steps` pixels wide; pixels at the image's border are outline.
+
+    Example:
+        >>> int(inner_pixels(np.ones((4, 5), bool)).sum())
+        6
+    """
+    inner = mask
+    for _ in range(steps):
+        padded = np.pad(inner, 1)
+        inner = inner & padded[:-2, 1:-1] & padded[2:, 1:-1] & padded[1:-1, :-2] & padded[1:-1, 2:]
+    return inner
+
+
+def _paint(canvas: NDArray[np.float32], masks: MaskColumn, colour: tuple[int, int, int], striped: Mask) -> None:
+    height, width = striped.shape
     small = resize(masks, np.full(len(masks), height), np.full(len(masks), width))
     for i in range(len(small)):
         mask = small.decode(i)
-        inner = mask.copy()
-        inner[1:] &= mask[:-1]
-        inner[:-1] &= mask[1:]
-        inner[:, 1:] &= mask[:, :-1]
-        inner[:, :-1] &= mask[:, 1:]
-        canvas[mask & stripes] = 0.35 * canvas[mask & stripes] + 0.65 * colour
-        canvas[mask & ~inner] = colour
+        canvas[mask & striped] = 0.35 * canvas[mask & striped] + 0.65 * np.array(colour, np.float32)
+        canvas[mask & ~inner_pixels(mask)] = colour
 
 
 def _open(image: Any) -> Image.Image | None:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from bench_datasets.display.overlay import PREDICTION, TRUTH, Mask, inner_pixels, stripes
 from bench_datasets.masks import MaskColumn, resize
 
 LONGEST = 520
@@ -22,9 +23,6 @@ MAX_IMAGE_PIXELS = 1 << 28
 QUALITY = 74
 """Of the JPEGs."""
 
-Mask = NDArray[np.bool_]
-
-TRUTH, PREDICTION = (0, 114, 178), (230, 159, 0)
 AGREED, MISSED, EXTRA = (0, 158, 115), (0, 114, 178), (213, 94, 0)
 OTHERS = (90, 90, 90)
 """Colours that people who see few colours tell apart (Okabe and Ito)."""
@@ -108,35 +106,29 @@ def masks_layer(masks: list[Mask], frame: Frame, *, predicted: bool, others: Seq
         predicted: whether they are predictions.
         others: what else might have been meant: a thin grey outline each.
     """
-    rising, falling = _stripes(frame)
-    stripes = falling if predicted else rising
+    striped = stripes(frame.height, frame.width)[int(predicted)]
     level = np.zeros((frame.height, frame.width), np.uint8)
     for mask in others:
-        level[mask & ~_inner(mask, 1)] = 4
+        level[mask & ~inner_pixels(mask, 1)] = 4
     for mask in masks:
-        level[mask] = np.maximum(level[mask] % 4, np.where(stripes, 2, 1)[mask])
+        level[mask] = np.maximum(level[mask] % 4, np.where(striped, 2, 1)[mask])
     for mask in masks:
-        level[mask & ~_inner(mask, 2 if mask.sum() > 400 else 1)] = 3
+        level[mask & ~inner_pixels(mask, 2 if mask.sum() > 400 else 1)] = 3
     colour = PREDICTION if predicted else TRUTH
     return _png(level, [(colour, FILL), (colour, STRIPE), (colour, EDGE), (OTHERS, 200)][: 4 if others else 3])
 
 
 def difference_layer(truth: list[Mask], predicted: list[Mask], frame: Frame) -> bytes:
     """Where the two unions agree, what was missed (stripes that rise), what is too much (stripes that fall)."""
-    rising, falling = _stripes(frame)
+    rising, falling = stripes(frame.height, frame.width)
     one, other = _union(truth, frame), _union(predicted, frame)
     level = np.zeros((frame.height, frame.width), np.uint8)
     level[one & other] = 1
-    for region, stripes, first in ((one & ~other, rising, 2), (other & ~one, falling, 5)):
-        level[region] = np.where(stripes, first + 1, first)[region]
-        level[region & ~_inner(region, 1)] = first + 2
+    for region, striped, first in ((one & ~other, rising, 2), (other & ~one, falling, 5)):
+        level[region] = np.where(striped, first + 1, first)[region]
+        level[region & ~inner_pixels(region, 1)] = first + 2
     shades = [(FILL, AGREED)] + [(a, c) for c in (MISSED, EXTRA) for a in (FILL, 220, EDGE)]
     return _png(level, [(colour, alpha) for alpha, colour in shades])
-
-
-def _stripes(frame: Frame) -> tuple[Mask, Mask]:
-    rows, columns = np.mgrid[: frame.height, : frame.width]
-    return (rows + columns) % 8 < 2, (rows - columns) % 8 < 2
 
 
 def _union(masks: list[Mask], frame: Frame) -> Mask:
@@ -144,14 +136,6 @@ def _union(masks: list[Mask], frame: Frame) -> Mask:
     for mask in masks:
         result |= mask
     return result
-
-
-def _inner(mask: Mask, steps: int) -> Mask:
-    inner = mask
-    for _ in range(steps):
-        padded = np.pad(inner, 1)
-        inner = inner & padded[:-2, 1:-1] & padded[2:, 1:-1] & padded[1:-1, :-2] & padded[1:-1, 2:]
-    return inner
 
 
 def _png(level: NDArray[np.uint8], colours: list[tuple[tuple[int, int, int], int]]) -> bytes:
