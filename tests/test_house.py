@@ -8,6 +8,7 @@ import importlib
 import inspect
 import os
 import pkgutil
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -197,3 +198,25 @@ def test_shared_module_names_no_benchmark(file: Path) -> None:
         if isinstance(node, (ast.Name, ast.FunctionDef, ast.ClassDef, ast.arg)):
             called = getattr(node, "id", getattr(node, "name", getattr(node, "arg", ""))).lower().strip("_")
             assert called not in names, f"{place}: {called}"
+
+
+STILL_IN_TEXTS = {"faults.py"}
+"""Shared modules with the name of a benchmark inside a longer text; the list only gets shorter."""
+
+
+def texts_with_names(file: Path) -> list[str]:
+    """Places of texts other than docstrings that hold a benchmark's name as a word."""
+    named = re.compile(rf"\b({'|'.join(bench_datasets.benchmark.BENCHMARKS.own)})\b")
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    bare = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    return [
+        f"{file.relative_to(ROOT)}:{node.lineno}"
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in bare
+        if named.search(node.value)
+    ]
+
+
+@pytest.mark.parametrize("file", SHARED_FILES, ids=lambda file: str(file.relative_to(ROOT)))
+def test_shared_module_texts_name_no_benchmark(file: Path) -> None:
+    assert bool(texts_with_names(file)) == (str(file.relative_to(ROOT)) in STILL_IN_TEXTS), texts_with_names(file)
