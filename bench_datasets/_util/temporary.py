@@ -12,7 +12,6 @@ import time
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO
 
 from filelock import BaseFileLock, FileLock, Timeout
 
@@ -68,37 +67,6 @@ def full_disk_explained() -> Iterator[None]:
         raise BenchError(
             f"{place}: expected room for temporary files, found none ({reason}); set TMPDIR to a folder with room"
         ) from error
-
-
-@contextlib.contextmanager
-def whole_file(target: Path) -> Iterator[IO[bytes]]:
-    """Write a file that appears under its name when it is complete, or not at all.
-
-    Args:
-        target: path of the file; its folder is made.
-
-    Yields:
-        A binary stream. The file gets the permissions that any new file gets.
-
-    Example:
-        >>> path = temporary_folder("example-") / "a.txt"
-        >>> with whole_file(path) as stream:
-        ...     _ = stream.write(b"text")
-        >>> path.read_bytes()
-        b'text'
-    """
-    target.parent.mkdir(parents=True, exist_ok=True)
-    handle, scratch = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}-")
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            yield stream
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(scratch, 0o666 & ~mask)
-        os.replace(scratch, target)
-    except BaseException:
-        os.unlink(scratch)
-        raise
 
 
 def writable_cache(folder: str | os.PathLike[str]) -> str:

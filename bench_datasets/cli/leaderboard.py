@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bench_datasets._util.atomic import replacing
 from bench_datasets.cli import options
 from bench_datasets.cli.console import clean, echo, err, out, remark, say, working
 
@@ -106,10 +106,6 @@ def _show_group(console: Console, group: Group) -> None:
 
 def _write(path: Path, text: str) -> Path:
     """Write a file that appears whole or not at all; the line ends are the text's own."""
-    partial = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
+    with replacing(path) as (partial,):
         partial.write_bytes(text.encode("utf-8"))
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, str(path)) from error
-    os.replace(partial, path)
     return path

@@ -11,9 +11,9 @@ import hashlib
 import json
 import logging
 import os
-import tempfile
 from pathlib import Path
 
+from bench_datasets._util.atomic import whole_file
 from bench_datasets.data.source import Listing, SourceFile, SourceUnreachableError
 
 logger = logging.getLogger(__name__)
@@ -37,19 +37,13 @@ class Memory:
             return
         parts = {part: [list(file) for file in files] for part, files in listing.parts.items()}
         text = json.dumps({"source": listing.source, "revision": listing.revision, "parts": parts})
-        scratch: str | None = None
         try:
             if self._path.is_file() and self._path.read_text(encoding="utf-8") == text:
                 return
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            handle, scratch = tempfile.mkstemp(dir=self._path.parent, prefix=".source-")
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                file.write(text)
-            os.replace(scratch, self._path)
+            with whole_file(self._path) as stream:
+                stream.write(text.encode("utf-8"))
         except OSError as error:
             logger.info("%s: the source's files are not remembered (%s)", listing.source, error)
-            if scratch is not None and os.path.exists(scratch):
-                os.unlink(scratch)
 
     def recall(self) -> Listing | None:
         """The listing that was kept; None where there is none."""

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import os
 import re
-import socket
-import uuid
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -20,12 +16,12 @@ import pyarrow.parquet as pq
 from datasets import Features
 
 from bench_datasets import __version__
+from bench_datasets._util.atomic import replacing
 from bench_datasets._util.hashing import ContentHash
 from bench_datasets._util.untrusted import load_json, open_regular
 from bench_datasets._util.untrusted_tables import Budget, check_parquet, plain_batches, texts
 from bench_datasets.benchmark import get_benchmark
 from bench_datasets.faults import BenchError, shorten
-from bench_datasets.results.run_files import named
 from bench_datasets.scoring.prepare import Plan, sort_order, table_features
 from bench_datasets.scoring.provenance import with_provenance
 
@@ -115,49 +111,11 @@ def write_part(table: pa.Table, manifest: Manifest, folder: Path) -> Path:
     table = table.replace_schema_metadata({**table.schema.metadata, _MANIFEST: manifest.to_json().encode()})
     target = folder / part_name(manifest.index, manifest.count)
     folder.mkdir(parents=True, exist_ok=True)
-    _sweep(target)
-    with _appearing(target) as partial:
+    with replacing(target, sync=True) as (partial,):
         pq.write_table(table, partial, compression="zstd")
-    with _appearing(target.with_suffix(".json")) as partial:
+    with replacing(target.with_suffix(".json"), sync=True) as (partial,):
         partial.write_text(manifest.to_json() + "\n", encoding="utf-8")
     return target
-
-
-@contextlib.contextmanager
-def _appearing(target: Path) -> Iterator[Path]:
-    """A file to write, of a name that no other process uses; it takes the target's place when it is complete."""
-    partial = target.with_name(f".{target.name}.{socket.gethostname()}.{os.getpid()}.{uuid.uuid4().hex[:8]}")
-    try:
-        yield partial
-        with open(partial, "rb") as file:
-            os.fsync(file.fileno())
-        os.replace(partial, target)
-    except OSError as error:
-        raise named(error, target) from error
-    finally:
-        with contextlib.suppress(OSError):
-            partial.unlink()
-
-
-def _sweep(target: Path) -> None:
-    """Remove what processes of this machine that are no more left of the same file."""
-    for left in target.parent.glob(f".{target.stem}.*.{socket.gethostname()}.*"):
-        pid = left.name.rsplit(".", 2)[1]
-        if pid.isdigit() and int(pid) != os.getpid() and not _alive(int(pid)):
-            with contextlib.suppress(OSError):
-                left.unlink()
-
-
-def _alive(pid: int) -> bool:
-    if os.name != "posix":
-        return True
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True
-    return True
 
 
 def read_part(path: Path) -> tuple[Manifest, pa.Table]:
@@ -241,7 +199,7 @@ def done(folder: Path, manifest: Manifest) -> bool:
         )
     side = path.with_suffix(".json")
     if not side.exists():  # the run was stopped between the two
-        with _appearing(side) as partial:
+        with replacing(side, sync=True) as (partial,):
             partial.write_text(found.to_json() + "\n", encoding="utf-8")
     return True
 

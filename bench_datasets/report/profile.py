@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from bench_datasets._util.atomic import replacing
 from bench_datasets.benchmark import get_benchmark
 from bench_datasets.faults import BenchError
 from bench_datasets.report.page_data import Ladder
@@ -76,12 +77,11 @@ def profile(results: Mapping[str, Result], out: str | os.PathLike[str], *, other
         figure.supxlabel(
             "\n".join(_caption(ladders, values[0], others)), fontsize=8, color="#555555", x=0.02, ha="left"
         )
-        partial = target.with_name(f".{target.stem}.{os.getpid()}{target.suffix}")
         metadata = {"Software": None} if target.suffix == ".png" else {"Date": None, "Creator": None}
         if target.suffix == ".pdf":
             metadata = {"CreationDate": None, "Creator": None, "Producer": None}
-        figure.savefig(partial, dpi=160, metadata=metadata)
-    os.replace(partial, target)
+        with replacing(target) as (partial,):
+            figure.savefig(partial, dpi=160, metadata=metadata)
     return target
 
 

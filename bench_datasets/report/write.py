@@ -10,6 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from bench_datasets._util.atomic import whole_file
 from bench_datasets.benchmark import get_benchmark
 from bench_datasets.faults import BenchError
 from bench_datasets.report.embed import ALPHABET, LIMIT, Pictures, script_json
@@ -98,10 +99,8 @@ def write_report(
         page["pictures"], drawings = _pictures(section, opened, material, content, pictures, page)
         page["images"] = pictures.known
     text = render(opened, content, page, drawings, comparison, command, assets=assets)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    partial = target.with_name(f".{target.name}.{os.getpid()}")
-    partial.write_text(text, encoding="utf-8", newline="\n")
-    os.replace(partial, target)
+    with whole_file(target) as stream:
+        stream.write(text.encode("utf-8"))
     return target
 
 

@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from bench_datasets._util.atomic import replacing
 from bench_datasets._util.untrusted import load_json, read_regular
 from bench_datasets.faults import BenchError
 
@@ -116,9 +117,8 @@ class Result:
         target = Path(path)
         if target.is_dir():
             target = target / "result.json"
-        partial = target.with_name(f".{target.name}.{os.getpid()}")
-        partial.write_text(self.to_json(), encoding="utf-8")
-        os.replace(partial, target)
+        with replacing(target) as (partial,):
+            partial.write_text(self.to_json(), encoding="utf-8")
         return target
 
     @classmethod

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +11,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from datasets import Dataset, DatasetInfo, IterableDataset
 
+from bench_datasets._util.atomic import replacing
 from bench_datasets._util.untrusted import open_regular
 from bench_datasets.benchmark import get_benchmark
 from bench_datasets.faults import BenchError
@@ -57,7 +55,8 @@ def write_scores(scores: Dataset, path: str | os.PathLike[str]) -> Path:
     """
     target = Path(path)
     target = target / SCORES if target.is_dir() else target
-    _appear({target: lambda file: _write(scores, file)})
+    with replacing(target) as (partial,):
+        _write(scores, partial)
     return target
 
 
@@ -93,7 +92,9 @@ def write_run(scores: Dataset | IterableDataset, result: Result, folder: str | o
     place = Path(folder)
     place.mkdir(parents=True, exist_ok=True)
     files = place / SCORES, place / RESULT
-    _appear({files[0]: lambda file: _write(scores, file), files[1]: result.save})
+    with replacing(*files) as (of_scores, of_result):
+        _write(scores, of_scores)
+        of_result.write_text(result.to_json(), encoding="utf-8")
     return files
 
 
@@ -215,27 +216,3 @@ def _write(scores: Dataset, path: Any) -> None:
     table = scores.with_format("arrow")[:].combine_chunks()
     table = table.replace_schema_metadata(scores.data.schema.metadata)
     pq.write_table(table, path, compression="zstd", compression_level=3, version="2.6", row_group_size=1 << 16)
-
-
-def _appear(files: dict[Path, Callable[[Path], Any]]) -> None:
-    """Write every file under another name in its folder, then give each its own."""
-    partial = {target: target.with_name(f".{target.name}.{os.getpid()}") for target in files}
-    try:
-        for target, write in files.items():
-            try:
-                write(partial[target])
-            except OSError as error:
-                raise named(error, target) from error
-        for target, file in partial.items():
-            os.replace(file, target)
-    finally:
-        for file in partial.values():
-            with contextlib.suppress(OSError):
-                file.unlink()
-
-
-def named(error: OSError, target: Path) -> OSError:
-    """The same error about the file that was asked for; Arrow's own name neither it nor the reason in `strerror`."""
-    found = re.search(r"\[errno (\d+)\]", str(error))
-    number = error.errno or (int(found[1]) if found else None)
-    return OSError(number, os.strerror(number), str(target)) if number else OSError(f"{target}: {error}")

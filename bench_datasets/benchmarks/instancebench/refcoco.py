@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bench_datasets._util.temporary import whole_file
+from bench_datasets._util.atomic import whole_file
 from bench_datasets.benchmarks.instancebench.refcoco_words import guess_operation
 from bench_datasets.data.coco_annotations import CocoFile, looks_exchanged
 from bench_datasets.data.refer_annotations import read_refs

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from bench_datasets._util.temporary import whole_file
+from bench_datasets._util.atomic import whole_file
 from bench_datasets._util.untrusted import read_regular, refuse_outside
 from bench_datasets.benchmarks.pbench.schema import LEVELS
 from bench_datasets.data.coco_annotations import CocoFile, Id, looks_exchanged, read_json

@@ -11,13 +11,12 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-import os
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow as pa
 
+from bench_datasets._util.atomic import whole_file
 from bench_datasets.faults import Fault
 
 logger = logging.getLogger(__name__)
@@ -63,17 +62,11 @@ class Parts:
         """Keep a video's row and faults; the file appears whole or not at all. Without room for it nothing is kept."""
         path = self._path(key)
         kept = table.replace_schema_metadata({_FAULTS: json.dumps([list(fault) for fault in faults])})
-        scratch: str | None = None
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            handle, scratch = tempfile.mkstemp(dir=path.parent, prefix=".part-")
-            with os.fdopen(handle, "wb") as file, pa.ipc.new_file(file, kept.schema) as writer:
+            with whole_file(path) as file, pa.ipc.new_file(file, kept.schema) as writer:
                 writer.write_table(kept)
-            os.replace(scratch, path)
         except OSError as error:
             logger.info("pvsg: %s: the video is not kept (%s)", path, error)
-            if scratch is not None and os.path.exists(scratch):
-                os.unlink(scratch)
 
     def _path(self, key: str) -> Path:
         return self._folder / key[:2] / f"{key}.arrow"
