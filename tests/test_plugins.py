@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -185,6 +187,50 @@ def test_the_example_passes_its_tests(environment: dict[str, str], tmp_path: Pat
     done = python({**environment, **homes}, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "passed" in done.stdout
+
+
+def test_plugin_cache_new_package_or_builder_version_builds_rows_again(tmp_path: Path) -> None:
+    package = tmp_path / "package"
+    shutil.copytree(EXAMPLE / "bench_refcoco", package / "bench_refcoco", ignore=shutil.ignore_patterns("__pycache__"))
+    builder = package / "bench_refcoco" / "builder.py"
+    write_package(package, "bench_refcoco", f"[{GROUP}]\nrefcoco_toy = bench_refcoco:BENCHMARK\n")
+    metadata = package / "bench_refcoco-1.0.dist-info" / "METADATA"
+    data = tmp_path / "data"
+    data.mkdir()
+    line = {"id": 0, "expression": "first", "height": 2, "width": 2, "segmentation": {"size": [2, 2], "counts": "13"}}
+    for part in ("val", "test"):
+        (data / f"{part}.jsonl").write_text(json.dumps(line) + "\n")
+    code = (
+        "import bench_datasets, datasets\n"
+        f"for where in ({{'data_dir': {str(data)!r}}}, {{'name': 'sample'}}):\n"
+        "    print(datasets.load_dataset('refcoco_toy', split='test', **where)['expression'][0])\n"
+    )
+    homes = {"HF_HOME": str(tmp_path / "home"), "HF_DATASETS_CACHE": str(tmp_path / "home" / "datasets")}
+    paths = {"PYTHONPATH": os.pathsep.join([str(package), str(ROOT)]), "PYTHONDONTWRITEBYTECODE": "1"}
+
+    def first_rows() -> list[str]:
+        done = subprocess.run(
+            [sys.executable, "-c", code], env={**os.environ, **homes, **paths}, cwd=tmp_path,
+            capture_output=True, text=True, timeout=120, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        return done.stdout.splitlines()
+
+    def edit(file: Path, old: str, new: str) -> None:
+        text = file.read_text()
+        assert text.count(old) == 1
+        file.write_text(text.replace(old, new))
+
+    assert first_rows() == ["first", "the left square"]
+    edit(builder, "return {**line, ", 'return {**line, "expression": line["expression"].upper(), ')
+    assert first_rows() == ["first", "the left square"]  # neither version was raised
+    edit(metadata, "Version: 1.0", "Version: 1.1")
+    assert first_rows() == ["FIRST", "THE LEFT SQUARE"]
+    edit(builder, ".upper()", ".title()")
+    edit(builder, '    PARTS = ("val", "test")\n', '    PARTS = ("val", "test")\n    VERSION = "1.1.0"\n')
+    assert first_rows() == ["First", "The Left Square"]
+    edit(builder, "the {word} square", "that {word} square")
+    assert first_rows() == ["First", "That Left Square"]
 
 
 def test_importing_imports_no_plugin(environment: dict[str, str]) -> None:

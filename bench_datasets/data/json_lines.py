@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
@@ -67,13 +68,18 @@ class JsonLinesBuilder(SourceBuilder):
         """The lines of the built-in sample, by part."""
 
     def sample_dir(self) -> str:
-        """The folder of the built-in sample."""
-        return str(built(self.BENCHMARK, [f"{part}.jsonl" for part in self.PARTS], self._write_sample))
+        """The folder of the built-in sample, named after a hash of its lines."""
+        texts = {
+            f"{part}.jsonl": "".join(f"{json.dumps(line)}\n" for line in lines)
+            for part, lines in self.sample_lines().items()
+        }
 
-    def _write_sample(self, folder: Path) -> None:
-        for part, lines in self.sample_lines().items():
-            text = "".join(f"{json.dumps(line)}\n" for line in lines)
-            (folder / f"{part}.jsonl").write_text(text, encoding="utf-8")
+        def write(folder: Path) -> None:
+            for file, text in texts.items():
+                (folder / file).write_text(text, encoding="utf-8")
+
+        digest = hashlib.sha256(json.dumps(texts, sort_keys=True).encode()).hexdigest()[:16]
+        return str(built(f"{self.BENCHMARK}-{digest}", [f"{part}.jsonl" for part in self.PARTS], write))
 
     def _info(self) -> datasets.DatasetInfo:
         return datasets.DatasetInfo(description=get_benchmark(self.BENCHMARK).title, features=self.FEATURES)

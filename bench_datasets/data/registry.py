@@ -16,7 +16,7 @@ import sys
 import threading
 from typing import Any
 
-from bench_datasets.benchmark import get_benchmark
+from bench_datasets.benchmark import BENCHMARKS, get_benchmark
 from bench_datasets.faults import BenchError
 
 _LOCK = threading.RLock()
@@ -24,12 +24,13 @@ _LATER = ("", "")
 """Stands in the table for a plug-in whose module is not known yet."""
 
 
-def register(name: str, module: str) -> None:
+def register(name: str, module: str, package: str = "") -> None:
     """Make `load_dataset(name)` use the builder of a module. Registering the same again changes nothing.
 
     Args:
         name: the benchmark's name.
         module: the importable module that holds the builder class, a `SourceBuilder`; it is not imported now.
+        package: name and version of the package that declares a plug-in, part of the cache's key.
 
     Raises:
         BenchError: `datasets` or another builder of ours has the name already, or the module does not exist.
@@ -39,7 +40,7 @@ def register(name: str, module: str) -> None:
     with _LOCK:
         if name in modules and modules[name] != _LATER and modules[name][0] != module:
             raise BenchError(f"register: the name {name!r} is taken by {modules[name][0]}")
-        _enter(name, (module, module_hash(module)), modules, factory)
+        _enter(name, (module, module_hash(module, package)), modules, factory)
 
 
 def register_later(name: str) -> None:
@@ -76,18 +77,20 @@ def registered() -> list[str]:
     return sorted(name for name in getattr(factory.get_module, "_bench_datasets", ()) if name in modules)
 
 
-def module_hash(module: str) -> str:
-    """SHA-256 of the builder module's name, which stands in the cache's folder.
+def module_hash(module: str, package: str = "") -> str:
+    """SHA-256 of the names of the builder's module and package, in the cache's folder name.
 
     The version of the builder's config stands there too. It is raised by hand whenever the rows change, so that no rows
-    of an older builder are read, and no edit of the code that leaves the rows alone builds them again.
+    of an older builder are read, and no edit of the code that leaves the rows alone builds them again. A plug-in's
+    package, with its version, is part of the hash: a new release of a plug-in builds its rows again even where its
+    author forgot to raise the builder's version.
 
     Raises:
         BenchError: there is no such module.
     """
     if importlib.util.find_spec(module) is None:
         raise BenchError(f"register: there is no module {module!r}")
-    return hashlib.sha256(module.encode()).hexdigest()
+    return hashlib.sha256(f"{module}\n{package}".encode()).hexdigest()
 
 
 def _internals() -> tuple[dict[str, tuple[str, str]], Any]:
@@ -119,7 +122,7 @@ def _wrap(original: Any, names: set[str]) -> Any:
             None if config is None else config.storage_options,
         )
         if _internals()[0][self.name] == _LATER:
-            register(self.name, get_benchmark(self.name).builder)
+            register(self.name, get_benchmark(self.name).builder, BENCHMARKS.plugins[self.name].package)
         module, digest = _internals()[0][self.name]
         return DatasetModule(module, digest, {"data_files": request, "dataset_name": self.name})
 
