@@ -72,11 +72,11 @@ def test_a_full_disk_leaves_the_earlier_run(scores: Dataset, tmp_path: Path, mon
     run_files.write_run(scores, result, tmp_path)
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
 
-    def full(self: Any, path: Any) -> None:
-        Path(path).write_text("half")
+    def full(path: Path, *text: str, **options: Any) -> None:
+        path.write_bytes(b"half")
         raise OSError(errno.ENOSPC, "No space left on device", str(path))
 
-    monkeypatch.setattr(type(result), "save", full)
+    monkeypatch.setattr(Path, "write_text", full)
     with pytest.raises(OSError, match=r"No space left on device: .*result\.json'"):
         run_files.write_run(scores.select([0]), result, tmp_path)
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before

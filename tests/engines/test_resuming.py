@@ -263,9 +263,9 @@ def test_what_dead_processes_left_is_swept(tmp_path: Path) -> None:
     dead = subprocess.Popen([sys.executable, "-c", ""])
     dead.wait()
     host = socket.gethostname()
-    gone = tmp_path / f".part-0-of-1.parquet.{host}.{dead.pid}.aaaaaaaa"
-    others = tmp_path / f".part-0-of-1.parquet.elsewhere.{dead.pid}.bbbbbbbb"
-    living = tmp_path / f".part-0-of-1.parquet.{host}.{os.getppid()}.cccccccc"
+    gone = tmp_path / f".part-0-of-1.{host}.{dead.pid}.aaaaaaaa.parquet"
+    others = tmp_path / f".part-0-of-1.elsewhere.{dead.pid}.bbbbbbbb.parquet"
+    living = tmp_path / f".part-0-of-1.{host}.{os.getppid()}.cccccccc.parquet"
     for path in (gone, others, living):
         path.write_text("half")
     execution.score_shard(plan_of(), 0, 1, tmp_path)
