@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from bench_datasets.results import statistics
-from bench_datasets.results.statistics import Estimate, Statistic, estimate, percentile_interval, weights
+from bench_datasets.results.statistics import ClusterSums, Estimate, Statistic, estimate, percentile_interval, weights
 
 FIVE = {"rng" if "rng" in inspect.signature(stats.bootstrap).parameters else "random_state": 5}
 """The seed of scipy's draws, by the name that this scipy has for it."""
@@ -165,3 +165,27 @@ def test_ticker_logs_only_what_takes_long(monkeypatch: pytest.MonkeyPatch, caplo
     assert [record.getMessage() for record in caplog.records] == [
         "bootstrap: 4,000 of 10,000 draws", "bootstrap: 8,000 of 10,000 draws"
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("block", [1, 3, 64])
+def test_cluster_sums_over_overlapping_slices_equal_dense_products(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(statistics, "BLOCK_CLUSTERS", block)
+    random = np.random.default_rng(block)
+    code = random.integers(0, 40, size=200)
+    content = random.integers(0, 9, size=(200, 4))
+    chosen = [np.flatnonzero(random.random(200) < share) for share in (1.0, 0.5, 0.5, 0.05, 0.0)]
+    items = [Statistic(rows, content[rows][:, columns], quotient, len(rows))
+             for rows in chosen for columns in ([0, 1], [2, 3], [1, 0])]  # fmt: skip
+    sums = ClusterSums(items, [f"{c:03d}" for c in code])
+    drawn = random.integers(0, 4, size=(7, sums.clusters)).astype(np.float64)
+    placed = np.empty_like(drawn)
+    placed[:, sums.place] = drawn
+    totals = sums.totals(placed)
+    _, compact = np.unique(code, return_inverse=True)
+    for number, item in enumerate(items):
+        expected = np.array([[(w[compact[item.rows]] * column).sum() for w in drawn] for column in item.columns.T])
+        np.testing.assert_array_equal(sums.sums_of(number, totals), expected)
+        dense = np.zeros((sums.clusters, 2))
+        np.add.at(dense, sums.place[compact[item.rows]], item.columns)
+        np.testing.assert_array_equal(sums.by_cluster(number), dense)
+    assert sums.width <= 4 * len(chosen)  # equal columns are held once

@@ -9,47 +9,46 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench_datasets.results.estimates import Part
-from bench_datasets.results.statistics import Floats, Statistic, Ticker, cluster_sums, swaps, weights
+from bench_datasets.results.statistics import ClusterSums, Floats, Statistic, Ticker, swaps, weights
 
 Key = tuple[Part, str]
 """A part of the rows and the name of a number."""
 
 
 class Resampling:
-    """The runs' columns summed by cluster, and the resampling over them."""
+    """The runs' columns summed by cluster, and the resampling over them.
+
+    Args:
+        runs: names of the runs.
+        keys: the numbers.
+        chosen: each run's statistics by key; all are over the same table's rows.
+        clusters: the cluster of each row.
+
+    Attributes:
+        count: number of clusters.
+    """
 
     def __init__(
-        self, runs: list[str], keys: list[Key], chosen: Mapping[str, dict[Key, Statistic]], clusters: Sequence[str]
+        self, runs: list[str], keys: list[Key], chosen: Mapping[str, Mapping[Key, Statistic]], clusters: Sequence[str]
     ) -> None:
-        _, code = np.unique(np.asarray(clusters, dtype=object).astype(str), return_inverse=True)
-        self.count = int(code.max()) + 1
         self.runs, self.keys = runs, keys
-        self.of = {key: chosen[runs[0]][key].of for key in keys}
-        self.bounds = np.cumsum([0, *(chosen[runs[0]][key].columns.shape[1] for key in keys)])
-        self.sums = {
-            name: np.concatenate([cluster_sums(found[key], code, self.count) for key in keys], axis=1)
-            for name, found in chosen.items()
-        }
-
-    def _values(self, totals: Floats, i: int) -> Floats:
-        with np.errstate(invalid="ignore", divide="ignore"):
-            return np.asarray(self.of[self.keys[i]](totals[:, self.bounds[i] : self.bounds[i + 1]]), np.float64)
+        self._sums = ClusterSums([chosen[name][key] for name in runs for key in keys], clusters)
+        self.count = self._sums.clusters
+        self._number = {(name, key): i for i, (name, key) in enumerate((name, key) for name in runs for key in keys)}
 
     def bootstrap(self, draws: int, seed: int) -> dict[str, dict[Key, Floats]]:
         """Every number of every run in every draw; a draw takes the same clusters in all runs."""
-        parts: dict[str, dict[Key, list[Floats]]] = {name: {key: [] for key in self.keys} for name in self.runs}
+        found = {name: {key: np.empty(draws) for key in self.keys} for name in self.runs}
         ticker = Ticker("bootstrap", draws)
-        for block in weights(self.count, draws, seed):
+        done = 0
+        for block in weights(self.count, draws, seed, place=self._sums.place):
             ticker.add(len(block))
-            chosen = block.astype(np.float64)
-            for name in self.runs:
-                totals = chosen @ self.sums[name]
-                for i, key in enumerate(self.keys):
-                    parts[name][key].append(self._values(totals, i))
-        return {
-            name: {key: np.concatenate(blocks) if blocks else np.zeros(0) for key, blocks in found.items()}
-            for name, found in parts.items()
-        }
+            totals = self._sums.totals(block)
+            for (name, key), number in self._number.items():
+                values = self._sums.values(number, self._sums.sums_of(number, totals))
+                found[name][key][done : done + len(block)] = values
+            done += len(block)
+        return found
 
     def permute(
         self, permutations: int, seed: int, values: Mapping[str, Mapping[Key, float]]
@@ -57,18 +56,20 @@ class Resampling:
         """How often a difference as large as the observed comes up where clusters' answers are swapped by chance."""
         pairs = [(a, b) for i, a in enumerate(self.runs) for b in self.runs[i + 1 :]]
         counts = {pair: dict.fromkeys(self.keys, 0) for pair in pairs}
-        whole = {name: sums.sum(axis=0) for name, sums in self.sums.items()}
+        of, number = self._sums, self._number
+        whole = of.totals(np.ones((1, self.count)))
         ticker = Ticker("permutation test", permutations)
-        for block in swaps(self.count, permutations, seed):
+        for block in swaps(self.count, permutations, seed, place=of.place):
             ticker.add(len(block))
-            taken = {name: block @ sums for name, sums in self.sums.items()}
+            totals = of.totals(block)
             for a, b in pairs:
-                one = taken[a] + (whole[b] - taken[b])
-                other = taken[b] + (whole[a] - taken[a])
-                for i, key in enumerate(self.keys):
+                for key in self.keys:
+                    i, j = number[a, key], number[b, key]
+                    first, second = of.sums_of(i, totals), of.sums_of(j, totals)
+                    one = of.values(i, first + (of.sums_of(j, whole) - second))
+                    other = of.values(i, second + (of.sums_of(i, whole) - first))
                     observed = abs(values[b][key] - values[a][key])
-                    drawn = np.abs(self._values(one, i) - self._values(other, i))
-                    counts[a, b][key] += int((drawn >= observed - 1e-12).sum())
+                    counts[a, b][key] += int((np.abs(one - other) >= observed - 1e-12).sum())
         return counts
 
     def differing(self, a: str, b: str, key: Key) -> int:
@@ -79,9 +80,8 @@ class Resampling:
             b: name of the second.
             key: the number.
         """
-        i = self.keys.index(key)
-        part = slice(self.bounds[i], self.bounds[i + 1])
-        return int((self.sums[a][:, part] != self.sums[b][:, part]).any(axis=1).sum())
+        one, other = (self._sums.by_cluster(self._number[name, key]) for name in (a, b))
+        return int((one != other).any(axis=1).sum())
 
     def duels(self, a: str, b: str, key: Key, higher: bool) -> tuple[int, int, int] | None:
         """Clusters that B wins, that are equal, that it loses; `None` where a cluster alone has no value.
@@ -92,8 +92,8 @@ class Resampling:
             key: the number.
             higher: whether more is better.
         """
-        i = self.keys.index(key)
-        one, other = self._values(self.sums[a], i), self._values(self.sums[b], i)
+        i, j = self._number[a, key], self._number[b, key]
+        one, other = (self._sums.values(i, self._sums.by_cluster(k).T) for k in (i, j))
         both = np.isfinite(one) & np.isfinite(other)
         if not both.any():
             return None

@@ -117,7 +117,9 @@ class Estimate:
     ci95: tuple[float, float] | None
 
 
-def weights(clusters: int, draws: int, seed: int, chunk: int | None = None) -> Iterator[NDArray[np.int32]]:
+def weights(
+    clusters: int, draws: int, seed: int, chunk: int | None = None, place: NDArray[np.int64] | None = None
+) -> Iterator[Floats]:
     """How often each cluster is drawn, draw by draw.
 
     Args:
@@ -125,22 +127,23 @@ def weights(clusters: int, draws: int, seed: int, chunk: int | None = None) -> I
         draws: number of draws.
         seed: of the generator; the same seed gives the same draws, however they are cut into chunks.
         chunk: draws at a time; by default what fits the memory bound.
+        place: `(c,) int64`, the column of each cluster; by default its number.
 
     Yields:
-        `(chunk, c) int32`; the last one may be shorter.
+        `(chunk, c) float64` of whole numbers; the last one may be shorter.
 
     Example:
         >>> [block.sum(axis=1).tolist() for block in weights(3, draws=2, seed=0)]
-        [[3, 3]]
+        [[3.0, 3.0]]
     """
     generator = np.random.default_rng(seed)
     size = chunk or max(1, CHUNK_BYTES // (8 * max(clusters, 1)))
     for first in range(0, draws, size):
-        count = min(size, draws - first)
-        drawn = generator.integers(0, clusters, size=(count, clusters), dtype=np.int64)
-        drawn += np.arange(count)[:, None] * clusters
-        flat = np.bincount(drawn.ravel(), minlength=count * clusters)
-        yield flat.reshape(count, clusters).astype(np.int32)
+        block = np.empty((min(size, draws - first), clusters))
+        for row in block:
+            drawn = generator.integers(0, clusters, size=clusters, dtype=np.int64)
+            row[:] = np.bincount(drawn if place is None else place[drawn], minlength=clusters)
+        yield block
 
 
 def estimate(
@@ -193,56 +196,158 @@ def value_of(statistic: Statistic) -> float:
 def _intervals(
     statistics: Mapping[str, Statistic], clusters: Sequence[str], draws: int, seed: int
 ) -> dict[str, tuple[float, float]]:
-    _, code = np.unique(np.asarray(clusters, dtype=object).astype(str), return_inverse=True)
-    count = int(code.max()) + 1
-    # Statistics about the same rows share one product with the weights.
-    blocks: dict[bytes, list[str]] = {}
-    for name, item in statistics.items():
-        blocks.setdefault(np.asarray(item.rows, np.int64).tobytes(), []).append(name)
-    plans = []
-    for names in blocks.values():
-        rows = statistics[names[0]].rows
-        used = np.unique(code[rows])
-        sums = np.concatenate([cluster_sums(statistics[name], code, count)[used] for name in names], axis=1)
-        plans.append((names, used, sums))
-    samples: dict[str, list[Floats]] = {name: [] for name in statistics}
+    sums = ClusterSums(list(statistics.values()), clusters)
     ticker = Ticker("bootstrap", draws)
-    for block in weights(count, draws, seed):
+    totals = np.empty((sums.width, draws))
+    done = 0
+    for block in weights(sums.clusters, draws, seed, place=sums.place):
+        totals[:, done : done + len(block)] = sums.totals(block)
+        done += len(block)
         ticker.add(len(block))
-        for names, used, sums in plans:
-            chosen = block if len(used) == count else block[:, used]
-            totals = chosen.astype(np.float64) @ sums
-            at = 0
-            for name in names:
-                width = statistics[name].columns.shape[1]
-                with np.errstate(invalid="ignore", divide="ignore"):
-                    samples[name].append(np.asarray(statistics[name].of(totals[:, at : at + width])))
-                at += width
     result = {}
-    for name, parts in samples.items():
-        bounds = percentile_interval(np.concatenate(parts))
+    for number, name in enumerate(statistics):
+        bounds = percentile_interval(sums.values(number, sums.sums_of(number, totals)))
         if bounds is not None:
             result[name] = bounds
     return result
 
 
-def cluster_sums(statistic: Statistic, code: NDArray[np.int64], count: int) -> Floats:
-    """A statistic's columns summed by cluster, on a grid on which sums of draws are exact.
+BLOCK_CLUSTERS = 64
+"""Smallest number of clusters that are multiplied at a time."""
+
+
+class ClusterSums:
+    """Columns of many statistics, summed by cluster, to be summed again over drawn clusters.
+
+    Equal columns are held once. Clusters are ordered by the statistics that they take part in, so that the numbers of a
+    slice are multiplied with the weights of the slice's clusters only.
 
     Args:
-        statistic: over rows of a table.
-        code: `(rows of the table,) int64`, the cluster of each, from 0.
-        count: number of clusters.
+        statistics: over rows of one table.
+        clusters: the cluster of each row of the table.
 
-    Returns:
-        `(count, k) float64`.
+    Attributes:
+        clusters: number of clusters.
+        place: `(clusters,) int64`, where each cluster stands in the columns of the weights that `totals` takes.
+        width: number of different columns.
     """
-    sums = np.zeros((count, statistic.columns.shape[1]))
-    np.add.at(sums, code[statistic.rows], _on_grid(statistic.columns))
-    return sums
+
+    def __init__(self, statistics: Sequence[Statistic], clusters: Sequence[str]) -> None:
+        _, code = np.unique(np.asarray(clusters, dtype=object).astype(str), return_inverse=True)
+        self.clusters = int(code.max()) + 1
+        self._of = [item.of for item in statistics]
+        self._columns: list[NDArray[np.int64]] = []
+        by_rows: dict[bytes, dict[bytes, int]] = {}
+        used: list[NDArray[np.int64]] = []
+        sums: list[list[Floats]] = []
+        ids: list[list[int]] = []
+        groups: dict[bytes, int] = {}
+        self.width = 0
+        for item in statistics:
+            rows = np.asarray(item.rows, np.int64)
+            key = rows.tobytes()
+            if key not in groups:
+                groups[key] = len(used)
+                used.append(np.unique(code[rows]))
+                by_rows[key] = {}
+                sums.append([])
+                ids.append([])
+            group, known, chosen = groups[key], by_rows[key], []
+            local = np.searchsorted(used[group], code[rows])
+            for column in _on_grid(item.columns).T:
+                total = np.asarray(np.bincount(local, column, minlength=len(used[group])), np.float64)
+                content = total.tobytes()
+                if content not in known:
+                    known[content] = self.width
+                    sums[group].append(total)
+                    ids[group].append(self.width)
+                    self.width += 1
+                chosen.append(known[content])
+            self._columns.append(np.array(chosen, np.int64))
+        self.place = self._order(used)
+        self._blocks = self._cut(used, sums, ids)
+
+    def _order(self, used: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
+        """Order clusters by the groups of statistics that use them, and note where that changes."""
+        member = np.zeros((self.clusters, len(used)), np.bool_)
+        for group, clusters in enumerate(used):
+            member[clusters, group] = True
+        packed = np.packbits(member, axis=1)
+        order = np.lexsort(packed.T)
+        changes = np.flatnonzero((packed[order][1:] != packed[order][:-1]).any(axis=1)) + 1
+        self._bounds = [0]
+        for change in changes.tolist():
+            if change - self._bounds[-1] >= BLOCK_CLUSTERS:
+                self._bounds.append(change)
+        self._bounds.append(self.clusters)
+        place = np.empty(self.clusters, np.int64)
+        place[order] = np.arange(self.clusters)
+        return place
+
+    def _cut(
+        self, used: Sequence[NDArray[np.int64]], sums: Sequence[Sequence[Floats]], ids: Sequence[Sequence[int]]
+    ) -> list[tuple[slice, NDArray[np.int64], Floats]]:
+        """The sums of each block of clusters, with the numbers of their columns."""
+        where, content = [], []
+        for clusters, columns in zip(used, sums, strict=True):
+            order = np.argsort(self.place[clusters])
+            where.append(self.place[clusters][order])
+            content.append(np.stack(columns, axis=1)[order] if columns else np.zeros((len(clusters), 0)))
+        blocks = []
+        for first, last in zip(self._bounds[:-1], self._bounds[1:], strict=True):
+            parts: list[Floats] = []
+            numbers: list[int] = []
+            for group, places in enumerate(where):
+                low, high = np.searchsorted(places, [first, last])
+                if low < high:
+                    part = np.zeros((last - first, len(ids[group])))
+                    part[places[low:high] - first] = content[group][low:high]
+                    parts.append(part)
+                    numbers += ids[group]
+            if parts:
+                blocks.append((slice(first, last), np.array(numbers, np.int64), np.concatenate(parts, axis=1)))
+        return blocks
+
+    def totals(self, weights: Floats) -> Floats:
+        """Sum every column over weighted clusters, `(width, draws) float64`.
+
+        Args:
+            weights: `(draws, clusters) float64`, in the order of `place`.
+        """
+        result = np.zeros((self.width, len(weights)))
+        for clusters, numbers, sums in self._blocks:
+            result[numbers] += sums.T @ weights[:, clusters].T
+        return result
+
+    def sums_of(self, number: int, totals: Floats) -> Floats:
+        """The rows of `totals` that hold a statistic's columns, `(k, draws) float64`."""
+        return totals[self._columns[number]]
+
+    def values(self, number: int, sums: Floats) -> Floats:
+        """A statistic's value in each draw, `(draws,) float64`; NaN where it is undefined.
+
+        Args:
+            number: position of the statistic.
+            sums: `(k, draws) float64`, its summed columns.
+        """
+        with np.errstate(invalid="ignore", divide="ignore"):
+            # The order of additions in `of` follows the layout in memory.
+            return np.asarray(self._of[number](np.ascontiguousarray(sums.T)), np.float64)
+
+    def by_cluster(self, number: int) -> Floats:
+        """A statistic's columns summed by cluster, `(clusters, k) float64`, in the order of `place`."""
+        found = np.zeros((self.clusters, len(self._columns[number])))
+        for clusters, numbers, sums in self._blocks:
+            for k, column in enumerate(self._columns[number].tolist()):
+                (at,) = np.nonzero(numbers == column)
+                if len(at):
+                    found[clusters, k] = sums[:, at[0]]
+        return found
 
 
-def swaps(clusters: int, permutations: int, seed: int, chunk: int | None = None) -> Iterator[Floats]:
+def swaps(
+    clusters: int, permutations: int, seed: int, chunk: int | None = None, place: NDArray[np.int64] | None = None
+) -> Iterator[Floats]:
     """Which clusters keep their side, permutation by permutation: 1 with probability one half, else 0.
 
     Args:
@@ -250,14 +355,17 @@ def swaps(clusters: int, permutations: int, seed: int, chunk: int | None = None)
         permutations: how many.
         seed: of the generator; chunks do not change what it gives.
         chunk: permutations at a time; by default what fits the memory bound.
+        place: `(clusters,) int64`, the column of each cluster; by default its number.
 
     Yields:
         `(chunk, clusters) float64`.
     """
     generator = np.random.default_rng(seed)
     size = chunk or max(1, CHUNK_BYTES // (8 * max(clusters, 1)))
+    order = None if place is None else np.argsort(place)
     for first in range(0, permutations, size):
-        yield (generator.random((min(size, permutations - first), clusters)) < 0.5).astype(np.float64)
+        kept = generator.random((min(size, permutations - first), clusters)) < 0.5
+        yield (kept if order is None else kept[:, order]).astype(np.float64)
 
 
 def percentile_interval(sample: ArrayLike) -> tuple[float, float] | None:

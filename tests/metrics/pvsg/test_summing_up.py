@@ -39,7 +39,7 @@ def test_the_interval_is_that_of_videos_drawn_again(videos: list[dense.Video], t
     order = sorted(range(len(videos)), key=lambda i: f"v{i}")
     values: dict[str, list[float]] = {"R@20/0.1": [], "mR@20/0.1": [], "vpq/2": [], "stq/aq": []}
     for drawn in np.concatenate(list(weights(len(videos), 40, 3))):
-        chosen = [videos[order[i]] for i, times in enumerate(drawn) for _ in range(times)]
+        chosen = [videos[order[i]] for i, times in enumerate(drawn) for _ in range(int(times))]
         r, mr = dense.recall(chosen, "official", 20, 0.1)
         numbers = (r, mr, dense.vpq(chosen, 2), dense.stq(chosen)[0])
         for name, value in zip(values, numbers, strict=True):
