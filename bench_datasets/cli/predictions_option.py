@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from datasets import Dataset
 
 
-def read_answers(benchmark: str, predictions: str, kind: str | None, data: str | None) -> Dataset:
+def read_answers(
+    benchmark: str, predictions: str, kind: str | None, data: str | None, *, validate: bool = True
+) -> Dataset:
     """Predictions of a benchmark.
 
     Args:
@@ -21,16 +23,18 @@ def read_answers(benchmark: str, predictions: str, kind: str | None, data: str |
         predictions: where they are.
         kind: their format, or None for one that is to be recognised.
         data: where the truth is.
+        validate: whether to validate the masks here; scoring does it itself.
 
     Raises:
         BenchError: they can't be read; where they are absent and the truth is the sample, the message names some.
     """
-    from bench_datasets.predictions import read_predictions
     from bench_datasets.predictions.files import NothingThereError
+    from bench_datasets.predictions.read import read_for_scoring, read_predictions
 
+    read = read_predictions if validate else read_for_scoring
     try:
         with working("reading the predictions"):
-            return read_predictions(benchmark, predictions, format=kind)
+            return read(benchmark, predictions, format=kind)
     except NothingThereError as error:
         some = _some(benchmark) if data == "sample" else None
         if some is None:

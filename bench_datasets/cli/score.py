@@ -118,7 +118,7 @@ def score(
         show_run(result, write_run(scores, result, str(folder)), as_json=as_json, every=every, by=sliced)
         return
     with using_engine(engine, threads):
-        answers = read_answers(benchmark, predictions, kind, data)
+        answers = read_answers(benchmark, predictions, kind, data, validate=False)
         with working("reading the truth"):
             truth, answers = part_of(benchmark, answers, data, wanted, level, limit, columns, stream=stream)
     with progress():

@@ -1,10 +1,11 @@
-"""Scoring on one machine: part by part, so that a run that was stopped goes on where it was."""
+"""Scoring on one machine; long runs are kept part by part, so that a run that was stopped can go on."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import shutil
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,6 +21,9 @@ from bench_datasets.execution.shards import Manifest, done, part_name, read_part
 from bench_datasets.faults import BenchError
 from bench_datasets.scoring.prepare import Plan
 from bench_datasets.scoring.workers import in_processes
+
+CHECKPOINT_SECONDS = 5.0
+"""Seconds of scoring after which finished rows are kept on disk; a shorter run in one process writes no parts."""
 
 
 def score_shard(
@@ -62,7 +66,7 @@ def score_shard(
 
 
 def score_in_parts(plan: Plan, folder: str | os.PathLike[str], num_proc: int | None = None) -> Dataset:
-    """Score everything in internal parts kept in `folder` until all are there.
+    """Score everything; a run of more than a few seconds keeps finished parts in `folder` until all are there.
 
     A run that was stopped, however roughly, goes on with the parts that are missing when it is called again with the
     same inputs; parts of other inputs are left alone.
@@ -86,18 +90,51 @@ def score_in_parts(plan: Plan, folder: str | os.PathLike[str], num_proc: int | N
 @contextlib.contextmanager
 def scoring_in_parts(plan: Plan, folder: str | os.PathLike[str], num_proc: int | None = None) -> Iterator[Dataset]:
     """`score_in_parts` whose parts stay until the block has ended well: until what is made of the scores is safe."""
+    begun = plan.schema.empty_table()
+    if (num_proc is None or num_proc < 2) and not any(Path(folder).glob(".parts-*")):
+        begun = _begin(plan)
+        if len(begun) == len(plan.units):
+            yield plan.finish(begun)
+            return
     inputs = look_over(plan)
     place = Path(folder) / f".parts-{inputs.sha256[:16]}"
     with alone(place, "this scoring"):
-        yield plan.finish(join(_score(plan, plan.everything, inputs, place, num_proc), plan.benchmark))
+        yield plan.finish(join(_score(plan, plan.everything, inputs, place, num_proc, begun), plan.benchmark))
         shutil.rmtree(place, ignore_errors=True)
 
 
-def _score(plan: Plan, units: Sequence[int], inputs: Inputs, place: Path, num_proc: int | None) -> list[pa.Table]:
-    """Score units in internal parts, those that are missing; the score rows of each."""
+def _begin(plan: Plan) -> pa.Table:
+    """The score rows of the first units, as many as can be scored in `CHECKPOINT_SECONDS`."""
+    end = time.monotonic() + CHECKPOINT_SECONDS
+    tables = [plan.schema.empty_table()]
+    done = 0
+    while done < len(plan.units) and time.monotonic() < end:
+        tables.append(plan.score(plan.everything[done : done + plan.lot], quiet=True))
+        done += len(tables[-1])
+    return pa.concat_tables(tables)
+
+
+def _score(
+    plan: Plan, units: Sequence[int], inputs: Inputs, place: Path, num_proc: int | None, begun: pa.Table | None = None
+) -> list[pa.Table]:
+    """Score units in internal parts, those that are missing; the score rows of each.
+
+    Args:
+        plan: what is to be scored.
+        units: their numbers.
+        inputs: what goes in.
+        place: folder of the parts.
+        num_proc: processes.
+        begun: score rows of the first units, where they are known already.
+    """
     pieces = cut(units, inputs)
     manifest = Manifest(plan.benchmark, 0, len(pieces), inputs.sha256, plan.record, len(units))
     task = _Task(plan, pieces, manifest, place)
+    first = 0
+    for index, piece in enumerate(pieces):
+        if begun is not None and first + len(piece) <= len(begun):
+            write_part(begun.slice(first, len(piece)), replace(manifest, index=index), place)
+        first += len(piece)
     missing = [index for index in range(len(pieces)) if not _usable(place, replace(manifest, index=index))]
     missing.sort(key=lambda index: not inputs.doubtful[pieces[index]].any())  # an error comes soon or not at all
     already = len(units) - sum(len(pieces[index]) for index in missing)

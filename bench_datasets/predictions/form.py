@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -26,6 +26,8 @@ class PredictionForm:
         read_dataset: reads predictions that are Python objects: a Dataset, a list of dictionaries, a DataFrame, ...
         signature: the fields, files and words by which these predictions are told from others.
         check: checks predictions of a benchmark, by its name, with or without ground truth.
+        unvalidated_readers: readers, by format name, that may leave invalid masks in the rows; for scoring, which
+            validates every mask and so need not decode them twice.
     """
 
     features: Features
@@ -33,3 +35,4 @@ class PredictionForm:
     read_dataset: Callable[[Any], Iterator[pa.RecordBatch]]
     signature: Signature
     check: Callable[[str, Any, Any], CheckReport]
+    unvalidated_readers: Mapping[str, Callable[[Location], Iterator[pa.RecordBatch]]] = field(default_factory=dict)

@@ -7,9 +7,11 @@ import gzip
 import io
 import json
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import IO, Any, NamedTuple, NoReturn, cast
+
+import pyarrow as pa
 
 from bench_datasets._util.untrusted import JSON, RepeatedNameError, load_json
 from bench_datasets.faults import BenchError, shorten
@@ -25,6 +27,13 @@ FREE, RATIO = 1 << 25, 256
 """A gzip file may unpack to 32 MiB, and to 256 times its own size beyond that."""
 
 _CHUNK = 1 << 20
+
+_BLOCK = 1 << 22
+"""Bytes of lines that are parsed together."""
+
+_TRIES = 4
+"""Blocks in a row that can't be parsed at once, after which no more are tried."""
+
 _GZIP = b"\x1f\x8b"
 
 
@@ -82,6 +91,23 @@ class _Unpacked(io.RawIOBase):
         return len(piece)
 
 
+class _Chained(io.RawIOBase):
+    """Some bytes and then the rest of the stream that they were read from."""
+
+    def __init__(self, head: bytes, rest: IO[bytes]) -> None:
+        super().__init__()
+        self._head, self._rest = io.BytesIO(head), rest
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill the buffer, but for the end of the stream."""
+        piece = self._head.read(len(buffer)) or self._rest.read(len(buffer))
+        buffer[: len(piece)] = piece
+        return len(piece)
+
+
 @contextmanager
 def open_text(location: Location) -> Iterator[IO[bytes]]:
     """The file's bytes, unpacked if it is gzipped, behind a UTF-8 byte order mark.
@@ -117,19 +143,77 @@ def records(location: Location) -> Iterator[Record]:
         number, first = _skip_blanks(stream)
         if first == b"[":
             yield from _array(location.shown, stream, number)
+        else:
+            yield from _lines_or_object(location.shown, stream, number)
+
+
+def records_or_batches(
+    location: Location, parse: Callable[[bytes], pa.RecordBatch | None]
+) -> Iterator[Record | pa.RecordBatch]:
+    """The objects of a file as `records` gives them, and batches for the blocks of lines that can be parsed at once.
+
+    Args:
+        location: the file.
+        parse: makes a batch of a block of whole lines, or `None` where its lines are to be given one by one.
+
+    Raises:
+        BenchError: as `records`.
+    """
+    with open_text(location) as stream:
+        number, first = _skip_blanks(stream)
+        if first == b"[":
+            yield from _array(location.shown, stream, number)
             return
-        line = stream.readline(MAX_RECORD)
-        indented = _indented(line, stream, f"{location.shown}:{number}")
-        if indented is not None:
-            yield Record(number, indented)
-            return
-        while line:
-            if len(line) >= MAX_RECORD:
-                place = f"{location.shown}:{number}"
-                raise BenchError(f"{place}: the line is longer than {MAX_RECORD} bytes; split the file")
-            if line.strip():
-                yield Record(number, _object(location.shown, number, line))
-            number, line = number + 1, stream.readline(MAX_RECORD)
+        refused, started = 0, False
+        while refused < _TRIES and (block := stream.read(_BLOCK)):
+            if not block.endswith(b"\n"):
+                block += stream.readline(MAX_RECORD)
+            batch = parse(block)
+            if batch is None and not started:
+                line = block[: block.find(b"\n") + 1]
+                if not _is_object(line):  # perhaps one object on several lines
+                    rest = io.BufferedReader(_Chained(block, stream), _CHUNK)
+                    yield from _lines_or_object(location.shown, cast("IO[bytes]", rest), number)
+                    return
+            started = True
+            if batch is None:
+                refused += 1
+                yield from _lines(location.shown, io.BytesIO(block), number)
+            else:
+                refused = 0
+                yield batch
+            number += block.count(b"\n")
+        yield from _lines(location.shown, stream, number)
+
+
+def _lines_or_object(shown: str, stream: IO[bytes], number: int) -> Iterator[Record]:
+    line = stream.readline(MAX_RECORD)
+    indented = _indented(line, stream, f"{shown}:{number}")
+    if indented is not None:
+        yield Record(number, indented)
+        return
+    yield from _lines(shown, stream, number, line)
+
+
+def _lines(shown: str, stream: IO[bytes], number: int, line: bytes | None = None) -> Iterator[Record]:
+    """The objects of the lines of a stream, from line `number` on; `line` was read already."""
+    line = stream.readline(MAX_RECORD) if line is None else line
+    while line:
+        if len(line) >= MAX_RECORD:
+            raise BenchError(f"{shown}:{number}: the line is longer than {MAX_RECORD} bytes; split the file")
+        if line.strip():
+            yield Record(number, _object(shown, number, line))
+        number, line = number + 1, stream.readline(MAX_RECORD)
+
+
+def _is_object(line: bytes) -> bool:
+    """Whether a line is a whole JSON object, or too long to be looked at."""
+    if len(line) > _CHUNK:
+        return True
+    try:
+        return isinstance(load_json(line), dict)
+    except (ValueError, RecursionError):
+        return False
 
 
 def _indented(line: bytes, stream: IO[bytes], place: str) -> dict[str, Any] | None:

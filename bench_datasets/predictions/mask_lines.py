@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
-from typing import Any
+from itertools import groupby
+from typing import Any, cast
 
 import pyarrow as pa
 
@@ -31,7 +32,8 @@ from bench_datasets.predictions.coerce import (
 from bench_datasets.predictions.files import Location, files_in
 from bench_datasets.predictions.foreign_fields import refuse_other_benchmark
 from bench_datasets.predictions.formats import falcon
-from bench_datasets.predictions.json_records import records
+from bench_datasets.predictions.json_records import records, records_or_batches
+from bench_datasets.predictions.mask_blocks import BlockParser, first_line
 from bench_datasets.predictions.mask_rows import Row, batches
 from bench_datasets.predictions.mask_signature import MASK_SIGNATURE
 
@@ -96,7 +98,12 @@ def read(location: Location, *, only_falcon: bool = False) -> Iterator[pa.Record
     Raises:
         BenchError: a line is no JSON object, names no row, or is another benchmark's.
     """
-    return batches(_rows(location, only_falcon))
+    return _grouped(_rows(location, only_falcon))
+
+
+def read_unvalidated(location: Location) -> Iterator[pa.RecordBatch]:
+    """The same as `read`, but invalid masks may stay as they are; for callers that validate every mask themselves."""
+    return _grouped(_rows(location, False, validate=False))
 
 
 def read_falcon(location: Location) -> Iterator[pa.RecordBatch]:
@@ -104,13 +111,36 @@ def read_falcon(location: Location) -> Iterator[pa.RecordBatch]:
     return read(location, only_falcon=True)
 
 
-def _rows(location: Location, only_falcon: bool) -> Iterator[Row]:
+def _grouped(rows: Iterable[Row | pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Batches out of rows and batches, in order."""
+    for whole, group in groupby(rows, key=lambda item: isinstance(item, pa.RecordBatch)):
+        if whole:
+            yield from cast("Iterator[pa.RecordBatch]", group)
+        else:
+            yield from batches(cast("Iterator[Row]", group))
+
+
+def _rows(location: Location, only_falcon: bool, *, validate: bool = True) -> Iterator[Row | pa.RecordBatch]:
     files = files_in(location, ENDINGS) if location.kind == "directory" else [location]
     empty = True
     for file in files:
         naming = Naming(file.shown, level_of(file.name))
-        for line, record in records(file):
+        parser: BlockParser | None = None
+
+        def parse(block: bytes, naming: Naming = naming) -> pa.RecordBatch | None:
+            nonlocal parser
+            if parser is None:
+                parser = BlockParser(first_line(block) or {}, naming.split, validate=validate)
+            batch = None if naming.by_order else parser.parse(block)
+            naming.rows += 0 if batch is None else len(batch)
+            return batch
+
+        for item in records(file) if only_falcon else records_or_batches(file, parse):
             empty = False
+            if isinstance(item, pa.RecordBatch):
+                yield item
+                continue
+            line, record = item
             place = f"{file.shown}:{line}"
             if only_falcon and not falcon.is_falcon(record):
                 found = show_fields(record)

@@ -67,12 +67,32 @@ def read_predictions(benchmark: str, path: Predictions, *, format: str | None = 
         >>> read_predictions("pbench", [{"id": 7, "masks": [{"size": [2, 3], "counts": [1, 5]}]}])["id"][0]
         7
     """
+    return _read(benchmark, path, format, validate=True)
+
+
+def read_for_scoring(benchmark: str, path: Predictions, *, format: str | None = None) -> Dataset:
+    """Read predictions like `read_predictions`, but leave masks undecoded where the format allows it.
+
+    Invalid masks may stay in the rows: whoever scores them must validate every mask.
+
+    Args:
+        benchmark: name of the benchmark.
+        path: as for `read_predictions`.
+        format: as for `read_predictions`.
+
+    Raises:
+        BenchError: as for `read_predictions`.
+    """
+    return _read(benchmark, path, format, validate=False)
+
+
+def _read(benchmark: str, path: Predictions, format: str | None, *, validate: bool) -> Dataset:
     form = get_benchmark(benchmark).prediction_form()
     given = not isinstance(path, (str, os.PathLike))
     shown = f"the {type(path).__name__}" if given else str(path)
     try:
         with Spool(form.features.arrow_schema) as spool:
-            for batch in _batches(form, path, given, format):
+            for batch in _batches(form, path, given, format, validate=validate):
                 spool.write(batch)
         return spool.dataset(form.features)
     except (BenchError, ImportError, MemoryError):  # the last two are no matter of the input
@@ -87,7 +107,9 @@ def read_predictions(benchmark: str, path: Predictions, *, format: str | None = 
         ) from error
 
 
-def _batches(form: PredictionForm, path: Any, given: bool, format: str | None) -> Iterator[pa.RecordBatch]:
+def _batches(
+    form: PredictionForm, path: Any, given: bool, format: str | None, *, validate: bool
+) -> Iterator[pa.RecordBatch]:
     if format is not None and format not in form.readers:
         raise BenchError(f"format: expected one of {', '.join(form.readers)}, got {format!r}")
     if given:
@@ -95,7 +117,8 @@ def _batches(form: PredictionForm, path: Any, given: bool, format: str | None) -
     location = locate(path)
     if format is None:
         format = detect_format(location, form)
-    batches: Iterator[pa.RecordBatch] = form.readers[format](location)
+    reader = form.readers[format] if validate else form.unvalidated_readers.get(format, form.readers[format])
+    batches: Iterator[pa.RecordBatch] = reader(location)
     if location.kind == "directory" and format in _SIDE_BY_SIDE:
         unread = [name for name in unread_in(location, _SIDE_BY_SIDE[format]) if name.rsplit("/", 1)[-1] not in _OWN]
         return _noting(batches, unread) if unread else batches

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from threadpoolctl import ThreadpoolController
 
 Floats = NDArray[np.float64]
 
@@ -264,6 +265,7 @@ class ClusterSums:
                     self.width += 1
                 chosen.append(known[content])
             self._columns.append(np.array(chosen, np.int64))
+        self._blas = ThreadpoolController()
         self.place = self._order(used)
         self._blocks = self._cut(used, sums, ids)
 
@@ -315,8 +317,9 @@ class ClusterSums:
             weights: `(draws, clusters) float64`, in the order of `place`.
         """
         result = np.zeros((self.width, len(weights)))
-        for clusters, numbers, sums in self._blocks:
-            result[numbers] += sums.T @ weights[:, clusters].T
+        with self._blas.limit(limits=1, user_api="blas"):  # threads of BLAS cost more than they save on small blocks
+            for clusters, numbers, sums in self._blocks:
+                result[numbers] += sums.T @ weights[:, clusters].T
         return result
 
     def sums_of(self, number: int, totals: Floats) -> Floats:

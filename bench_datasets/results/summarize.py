@@ -177,9 +177,11 @@ def read_table(scores: Dataset | IterableDataset | pa.Table, metric: Benchmark) 
     if not len(table):
         raise BenchError("scores: the table holds no rows; was the truth empty?")
     table = _typed(table, schema)
+    keys = list(zip(*(map(str, table[name].to_pylist()) for name in columns), strict=True))
+    if all(one < other for one, other in pairwise(keys)):  # sorted already, as scoring leaves it
+        return pa.table(table.combine_chunks())
     order = sort_order(table, columns)
-    keys = list(zip(*(table[name].take(pa.array(order)).to_pylist() for name in columns), strict=True))
-    for one, other in pairwise(keys):
+    for one, other in pairwise(keys[i] for i in order.tolist()):
         if one == other:
             raise BenchError(
                 f"{' '.join(one)}: two score rows bear this key; rows that did not come through load_dataset(NAME)"

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from scipy.optimize import linear_sum_assignment
 
 from bench_datasets.masks import MASK_TYPE, MaskColumn
+from bench_datasets.scoring.matching import linear_sum_assignment
 from bench_datasets.scoring.prepare import Plan, UnitScorer
 
 if TYPE_CHECKING:
@@ -167,7 +167,7 @@ def _alternatives(pairs: Sequence[MaskPair], truth: Grid, predicted: Grid, now: 
         found.append((float(_iou(changed, truth).mean()), text))
     if len(pairs) >= 3:
         every = _iou(predicted[:, None], truth[None])
-        row, column = linear_sum_assignment(every, maximize=True)
+        row, column = linear_sum_assignment()(every, maximize=True)
         moved = row != column
         if moved.mean() > 0.5:
             text = "each prediction fits another row's ground truth: do the ids and their order belong to this data"

@@ -19,7 +19,7 @@ from bench_datasets.data import provenance
 from bench_datasets.data.provenance import without_secrets
 from bench_datasets.faults import BenchError, FaultError
 from bench_datasets.masks import using_engine
-from bench_datasets.predictions import read_predictions
+from bench_datasets.predictions.read import read_for_scoring
 from bench_datasets.predictions.spool import Spool
 from bench_datasets.predictions.values import read_truth
 from bench_datasets.scoring.batching import BATCH_ROWS, ArrowRows, rows_at_a_time, rows_of
@@ -160,7 +160,7 @@ def make_plan(
     source = provenance(truth) or _published(truth)
     if not isinstance(predictions, Dataset) or "pred_faults" not in predictions.column_names:
         with using_engine(options.engine, options.threads):
-            predictions = read_predictions(benchmark, predictions)
+            predictions = read_for_scoring(benchmark, predictions)
     labels = _select_labels(truth, metric)
     if not len(labels):
         raise BenchError("truth: expected rows, found none")

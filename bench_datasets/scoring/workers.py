@@ -100,10 +100,6 @@ def limit_threads(threads: int) -> None:
     import pyarrow as pa
 
     pa.set_cpu_count(threads)
-    with contextlib.suppress(ImportError):  # BLAS that is loaded already listens to nothing else
-        from threadpoolctl import threadpool_limits
-
-        threadpool_limits(threads)
     if "numba" in sys.modules:
         numba = sys.modules["numba"]
         numba.set_num_threads(min(threads, numba.config.NUMBA_NUM_THREADS))

@@ -14,7 +14,7 @@ from datasets import Dataset
 import bench_datasets as bd
 from bench_datasets import samples
 from bench_datasets.data import open_truth
-from bench_datasets.execution import fingerprint, progress
+from bench_datasets.execution import fingerprint, local, progress
 from bench_datasets.results.run_files import write_run
 from bench_datasets.scoring.prepare import Plan, make_plan
 
@@ -51,6 +51,7 @@ def files(scores: Dataset, folder: Path, benchmark: str = "pbench", **options: A
 def _small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fingerprint, "PART_UNITS", 4)
     monkeypatch.setattr(progress, "EVERY", 0.0)
+    monkeypatch.setattr(local, "CHECKPOINT_SECONDS", 0.0)
 
 
 @pytest.fixture

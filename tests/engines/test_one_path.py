@@ -1,0 +1,96 @@
+"""A short run does its work once: masks decoded, rows sorted, the table hashed and written once, and no parts."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+import bench_datasets as bd
+from bench_datasets.benchmark import get_benchmark
+from bench_datasets.execution import local, scoring_in_parts
+from bench_datasets.masks.column import MaskColumn
+from bench_datasets.masks.engine import get_engine
+from bench_datasets.predictions.read import read_for_scoring
+from bench_datasets.results import summarize
+from bench_datasets.results.run_files import write_run
+from bench_datasets.scoring import prepare
+from bench_datasets.scoring.prepare import Plan, make_plan
+
+from .conftest import answers_of, files, plan_of, truth_of
+
+
+@pytest.fixture
+def counted(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """How many masks are decoded, and how often a score table is sorted and a file is written."""
+    counts: Counter[str] = Counter()
+    engine = type(get_engine())
+    decode, sort, write = engine.decode, prepare.sort_order, pq.write_table
+
+    def decoding(self: Any, column: MaskColumn) -> Any:
+        counts["masks"] += len(column)
+        return decode(self, column)
+
+    def sorting(*args: Any) -> Any:
+        counts["sorts"] += 1
+        return sort(*args)
+
+    def writing(*args: Any, **options: Any) -> Any:
+        counts["writes"] += 1
+        return write(*args, **options)
+
+    monkeypatch.setattr(engine, "decode", decoding)
+    monkeypatch.setattr(prepare, "sort_order", sorting)
+    monkeypatch.setattr(summarize, "sort_order", sorting)
+    monkeypatch.setattr(pq, "write_table", writing)
+    return counts
+
+
+def test_score_from_lines_decodes_sorts_and_writes_once(
+    counted: Counter[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(local, "CHECKPOINT_SECONDS", 60.0)
+    truth = truth_of("pbench")
+    path = get_benchmark("pbench").sample_predictions("careful")
+    predictions = read_for_scoring("pbench", path)
+    masks = sum(map(len, truth["masks"])) + sum(map(len, predictions["pred_masks"]))
+    counted.clear()
+    plan = make_plan("pbench", truth, predictions)
+    with scoring_in_parts(plan, tmp_path, None) as scores:
+        write_run(scores, bd.summarize("pbench", scores, draws=0), tmp_path)
+    assert counted == {"masks": masks, "sorts": 1, "writes": 1}
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["result.json", "scores.parquet"]
+
+
+@pytest.mark.parametrize("lots", [1, 2, 5])
+def test_score_that_takes_longer_goes_on_in_parts_with_the_same_bytes(
+    lots: int, undisturbed: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = undisturbed("pbench")
+    monkeypatch.setattr(Plan, "lot", 3)
+    clock = itertools.count()
+    monkeypatch.setattr(local.time, "monotonic", lambda: float(next(clock)))
+    monkeypatch.setattr(local, "CHECKPOINT_SECONDS", lots + 0.5)
+    scored: list[int] = []
+    score = Plan.score
+    monkeypatch.setattr(
+        Plan, "score", lambda self, units, *args, **more: scored.extend(units) or score(self, units, *args, **more)
+    )
+    with scoring_in_parts(plan_of(), tmp_path / "run", None) as scores:
+        found = files(scores, tmp_path / "run")
+        kept = sorted((tmp_path / "run").glob(".parts-*/*.parquet"))
+    assert found == expected
+    assert len(kept) == 9
+    assert len(scored) - 35 < 4, "only a piece that was scored in part is scored again"
+
+
+def test_score_of_answers_in_rows_equals_that_of_lines(tmp_path: Path) -> None:
+    path = get_benchmark("pbench").sample_predictions("careful")
+    one = bd.score("pbench", truth_of("pbench"), bd.read_predictions("pbench", path))
+    other = bd.score("pbench", truth_of("pbench"), path)
+    assert files(one, tmp_path / "one") == files(other, tmp_path / "other")
+    assert len(answers_of("pbench"))
