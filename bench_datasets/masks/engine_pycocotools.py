@@ -40,6 +40,13 @@ MERGED, UNITED_RUNS = 3, 1 << 17
 """Masks of a group, both sides, up to which pycocotools' merging, mask by mask, is quicker than sorting all intervals;
 and runs that are sorted at a time, of some groups or one."""
 
+JOINED, CANDIDATES, CELLS = 1 << 16, 16, 1 << 20
+"""Intervals of groups that are joined at a time; pairs that may overlap, per interval, up to which that is quicker than
+pycocotools; and cells of the matrices of a chunk up to which they are summed in place."""
+
+BOXES = 1 << 20
+"""Pairs of boxes that are looked at together in a suppression."""
+
 NMS_FIRST, NMS_BLOCK = 32, 128
 """Candidates compared in one call, few at first, as long as little is kept that would drop them: bounds the memory of a
 suppression to a block times what is kept."""
@@ -86,28 +93,54 @@ class PycocotoolsEngine:
     def group_intersections(
         self, a: MaskColumn, a_groups: Offsets, b: MaskColumn, b_groups: Offsets
     ) -> NDArray[np.int64]:
-        """Every group's matrix behind the one before."""
-        shares, at = np.empty(int((np.diff(a_groups) * np.diff(b_groups)).sum())), 0
-        areas = a.areas().astype(np.float64)[:, None]
-        for i, _, share in _matrices(a, a_groups, b, b_groups):
-            n, m = share.shape
-            np.multiply(share, areas[i : i + n], out=shares[at : at + n * m].reshape(n, m))
-            at += n * m
-        return np.rint(shares, out=shares).astype(np.int64)
+        """The hits of all groups, each at its place in its group's matrix."""
+        width = np.diff(b_groups)
+        begin = np.concatenate([[0], np.cumsum(np.diff(a_groups) * width)])
+        flat = np.zeros(int(begin[-1]), np.int64)
+        hits = self.group_hits(a, a_groups, b, b_groups)
+        group = np.searchsorted(a_groups, hits.left, side="right") - 1
+        flat[begin[group] + (hits.left - a_groups[group]) * width[group] + hits.right - b_groups[group]] = hits.shared
+        return flat
 
     def group_hits(self, a: MaskColumn, a_groups: Offsets, b: MaskColumn, b_groups: Offsets) -> Hits:
-        """What is not 0 in each group's matrix."""
-        found, shares = [np.zeros((2, 0), np.int64)], [np.zeros(0)]
-        for i, j, share in _matrices(a, a_groups, b, b_groups):
-            place = np.stack(np.nonzero(share))
-            shares.append(share[place[0], place[1]])
-            found.append(place + np.array([[i], [j]]))
-        left, right = np.concatenate(found, axis=1)
-        shared = np.concatenate(shares) * a.areas()[left]
-        return Hits(left, right, np.rint(shared, out=shared).astype(np.int64))
+        """The intervals of some groups a time, joined where they overlap; pycocotools where too many do."""
+        found = [Hits(*(np.zeros(0, np.int64) for _ in range(3)))]
+        for first, last in _chunks(a, a_groups, b, b_groups):
+            part = slice(first, last + 1)
+            ours, theirs = (g[part] - g[first] for g in (a_groups, b_groups))
+            i, j = int(a_groups[first]), int(b_groups[first])
+            p, q = a.part(i, int(a_groups[last])), b.part(j, int(b_groups[last]))
+            hits = _joined(p, ours, q, theirs)
+            hits = _compared(p, ours, q, theirs) if hits is None else hits
+            found.append(Hits(hits.left + i, hits.right + j, hits.shared))
+        return Hits(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
 
     def group_nms(self, column: MaskColumn, groups: Offsets, threshold: float) -> NDArray[np.bool_]:
-        """Greedy suppression, largest first: a block against what is kept so far, then what is left of it by itself."""
+        """Greedy suppression, largest first, over the pairs whose areas and boxes allow an IoU above the threshold."""
+        keep = np.ones(len(column), np.bool_)
+        areas, boxes = column.areas(), column.boxes()
+        rank = np.empty(len(column), np.int64)
+        rank[nms_order(areas, np.repeat(np.arange(len(groups) - 1), np.diff(groups)))] = np.arange(len(column))
+        total = np.concatenate([[0], np.cumsum(np.diff(groups) ** 2)])
+        first, count = 0, len(groups) - 1
+        while first < count:
+            last = max(first + 1, int(np.searchsorted(total, total[first] + BOXES, side="right")) - 1)
+            bounds = groups[first : last + 1]
+            left, right = (
+                _near(bounds, areas, boxes, threshold) if total[last] - total[first] <= BOXES else (None, None)
+            )
+            if left is None or right is None or len(left) > CANDIDATES * (bounds[-1] - bounds[0]):
+                part = slice(int(bounds[0]), int(bounds[-1]))
+                keep[part] = self._suppressed(column.part(part.start, part.stop), bounds - bounds[0], threshold)
+            elif len(left):
+                shared, one, other = self.pair_overlaps(column.take(left), column.take(right))
+                drops = quotient(shared, one + other - shared) > threshold
+                _drop(keep, rank, left[drops], right[drops])
+            first = last
+        return keep
+
+    def _suppressed(self, column: MaskColumn, groups: Offsets, threshold: float) -> NDArray[np.bool_]:
+        """`group_nms` by pycocotools: a block against what is kept so far, then what is left of it by itself."""
         areas, matrix = column.areas(), _matrix(column, column)
         keep = np.ones(len(column), np.bool_)
         for begin, end in pairwise(groups.tolist()):
@@ -261,6 +294,91 @@ def _aligned(a: Heighted, b: Heighted) -> NDArray[np.float64]:
 def _strings(column: MaskColumn) -> Heighted:
     heights = column.heights.tolist()
     return list(zip(heights, _Strings(column).counts(0, len(heights)), strict=True)) if heights else []
+
+
+def _near(
+    groups: Offsets, areas: Offsets, boxes: NDArray[np.int64], threshold: float
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Pairs of masks of one group whose IoU may be above a threshold, by their areas and boxes; each pair once."""
+    sizes = np.repeat(np.diff(groups), np.diff(groups))
+    left = np.repeat(np.arange(groups[0], groups[-1]), sizes)
+    right = (
+        np.arange(len(left)) - np.repeat(np.cumsum(sizes) - sizes, sizes) + np.repeat(groups[:-1], np.diff(groups) ** 2)
+    )
+    ahead = left < right
+    left, right = left[ahead], right[ahead]
+    corners = boxes[:, :2], boxes[:, :2] + boxes[:, 2:]
+    inside = np.minimum(corners[1][left], corners[1][right]) - np.maximum(corners[0][left], corners[0][right])
+    shared = np.minimum(np.maximum(inside, 0).prod(axis=1), np.minimum(areas[left], areas[right]))
+    near = shared >= (threshold - 1e-9) * (areas[left] + areas[right] - shared)
+    return left[near], right[near]
+
+
+def _drop(keep: NDArray[np.bool_], rank: Offsets, left: NDArray[np.int64], right: NDArray[np.int64]) -> None:
+    """Go through pairs by the rank of their first mask; one that is kept drops the other."""
+    first, second = np.where(rank[left] < rank[right], (left, right), (right, left))
+    order = np.argsort(rank[first], kind="stable")
+    for one, other in zip(first[order].tolist(), second[order].tolist(), strict=True):
+        if keep[one]:
+            keep[other] = False
+
+
+def _chunks(a: MaskColumn, a_groups: Offsets, b: MaskColumn, b_groups: Offsets) -> Iterator[tuple[int, int]]:
+    """Bounds of groups whose intervals are joined at a time."""
+    work = a.decoded.intervals[2][a_groups] + b.decoded.intervals[2][b_groups]
+    first, count = 0, len(a_groups) - 1
+    while first < count:
+        last = max(first + 1, int(np.searchsorted(work, work[first] + JOINED, side="right")) - 1)
+        yield first, last
+        first = last
+
+
+def _joined(a: MaskColumn, a_groups: Offsets, b: MaskColumn, b_groups: Offsets) -> Hits | None:
+    """Pairs of masks of one group that share a pixel, from the pairs of intervals that overlap.
+
+    Returns:
+        The pairs, by a and then by b; `None` where so many intervals might overlap that this would be slow.
+    """
+    reach = 1 + max((int(column.pixels.max()) for column in (a, b) if len(column)), default=0)
+    left_group, right_group = (np.repeat(np.arange(len(g) - 1), np.diff(g)) for g in (a_groups, b_groups))
+    a_starts, a_ends, a_mask = _on_axis(a, left_group * reach)
+    b_starts, b_ends, b_mask = _on_axis(b, right_group * reach)
+    order = np.argsort(b_starts, kind="stable")
+    b_starts, b_ends, b_mask = b_starts[order], b_ends[order], b_mask[order]
+    # Of b's intervals in order of their starts, those from `low` to `high` may overlap an interval of a.
+    low = np.searchsorted(np.maximum.accumulate(b_ends), a_starts, side="right")
+    count = np.maximum(np.searchsorted(b_starts, a_ends, side="left") - low, 0)
+    total = int(count.sum())
+    if total > CANDIDATES * (len(a_starts) + len(b_starts)):
+        return None
+    one = np.repeat(np.arange(len(a_starts)), count)
+    other = np.arange(total) + np.repeat(low - (np.cumsum(count) - count), count)
+    shared = np.minimum(a_ends[one], b_ends[other]) - np.maximum(a_starts[one], b_starts[other])
+    met = shared > 0
+    width = max(int(np.diff(b_groups).max(initial=0)), 1)
+    i, j = a_mask[one[met]], b_mask[other[met]]
+    cell = i * width + j - b_groups[left_group[i]]
+    if len(a) * width <= CELLS:
+        sums = np.bincount(cell, weights=shared[met], minlength=1)
+        cells = np.flatnonzero(sums)
+        pixels = sums[cells]
+    else:
+        cells, place = np.unique(cell, return_inverse=True)
+        pixels = np.bincount(place, weights=shared[met], minlength=len(cells))
+    i = cells // width
+    return Hits(i, cells % width + b_groups[left_group[i]], np.asarray(pixels, np.float64).astype(np.int64))
+
+
+def _compared(a: MaskColumn, a_groups: Offsets, b: MaskColumn, b_groups: Offsets) -> Hits:
+    """The same by pycocotools: what is not 0 in each group's matrix."""
+    found, shares = [np.zeros((2, 0), np.int64)], [np.zeros(0)]
+    for i, j, share in _matrices(a, a_groups, b, b_groups):
+        place = np.stack(np.nonzero(share))
+        shares.append(share[place[0], place[1]])
+        found.append(place + np.array([[i], [j]]))
+    left, right = np.concatenate(found, axis=1)
+    shared = np.concatenate(shares) * a.areas()[left]
+    return Hits(left, right, np.rint(shared, out=shared).astype(np.int64))
 
 
 def _matrices(
