@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bench_datasets import __version__
+from bench_datasets._util.cpus import usable_cpus
 from bench_datasets.benchmark import BENCHMARKS, import_error
 from bench_datasets.cli import options
 from bench_datasets.cli.console import clean, echo, out, working
@@ -148,7 +149,7 @@ def _engines() -> dict[str, Any]:
             area = int(MaskColumn.from_dense([[[True, False], [True, True]]]).areas()[0])
         if area != 3:
             raise ValueError(f"{name} counts {area} pixels where there are 3")
-    return {"available": there, "used": get_engine().name, "cores": os.cpu_count()}
+    return {"available": there, "used": get_engine().name, "cores": usable_cpus()}
 
 
 def _hub(timeout: float) -> dict[str, Any]:

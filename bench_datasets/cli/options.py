@@ -191,4 +191,9 @@ Engine = Annotated[
         "--engine", metavar="E", callback=_engine, help="numba or pycocotools. Same numbers. Default: the faster one."
     ),
 ]
-Threads = Annotated[int, typer.Option("--threads", metavar="N", min=1, help="Threads per process of the numba engine.")]
+Threads = Annotated[
+    int | None,
+    typer.Option(
+        "--threads", metavar="N", min=1, help="Threads per process of the numba engine. Default: all usable processors."
+    ),
+]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from bench_datasets._util.cpus import usable_cpus
 from bench_datasets.benchmark import get_benchmark
 from bench_datasets.cli import options
 from bench_datasets.cli.console import out, progress, remark, working
@@ -72,7 +73,7 @@ def score(
         typer.Option("--oracle", metavar="tubes|relations", help="PVSG: take these from the truth: what if?"),
     ] = None,
     engine: options.Engine = None,
-    threads: options.Threads = 1,
+    threads: options.Threads = None,
     format: options.Format = None,
     every: options.Every = False,
     as_json: options.Json = False,
@@ -107,7 +108,7 @@ def score(
     if ray:
         beside = {
             "--split": split != "test", "--limit": limit, "--num-proc": num_proc, "--stream": stream, "--shard": part,
-            "--format": format, "--threads": threads != 1,
+            "--format": format, "--threads": threads is not None,
         }  # fmt: skip
         scores = score_there(
             benchmark, predictions, data, folder, beside=beside, protocol=chosen, missing=missing, on_fault=on_fault,
@@ -117,6 +118,7 @@ def score(
         _tell_of_earlier(Path(str(folder)), result)
         show_run(result, write_run(scores, result, str(folder)), as_json=as_json, every=every, by=sliced)
         return
+    threads = threads or max(1, usable_cpus() // (num_proc or 1))
     with using_engine(engine, threads):
         answers = read_answers(benchmark, predictions, kind, data, validate=False)
         with working("reading the truth"):

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
+from bench_datasets._util.cpus import usable_cpus
+
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-WORKERS = min(4, os.cpu_count() or 1)
+WORKERS = min(4, usable_cpus())
 """Threads that read at the same time; more of them would mostly wait for one another."""
 
 
