@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 PACKAGES = (
-    "datasets", "evaluate", "filelock", "fsspec", "huggingface_hub", "jinja2", "matplotlib", "msgspec", "numpy", "pillow",
-    "pyarrow", "pycocotools", "pyyaml", "rich", "scipy", "threadpoolctl", "typer",
+    "datasets", "evaluate", "filelock", "fsspec", "huggingface_hub", "jinja2", "matplotlib", "msgspec", "numpy",
+    "pillow", "pyarrow", "pycocotools", "pyyaml", "rich", "scipy", "threadpoolctl", "typer",
 )  # fmt: skip
 """What the package needs, by the names of the distributions."""
 
