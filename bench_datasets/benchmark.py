@@ -658,7 +658,7 @@ class Benchmarks(Mapping[str, Benchmark]):
 
     @property
     def broken(self) -> Mapping[str, PluginError]:
-        """What is wrong with plug-ins that were asked for and don't work, by name."""
+        """Reasons why requested plug-ins do not work, by name."""
         return self._broken
 
     def refresh(self) -> None:
@@ -692,7 +692,7 @@ class Benchmarks(Mapping[str, Benchmark]):
 
 
 def _wrong(name: str, value: Any) -> str | None:
-    """What is wrong with a plug-in's value, or None."""
+    """The reason why a plug-in's value is not usable, or None."""
     if not isinstance(value, Benchmark):
         return f"expected an instance of bench_datasets.benchmark.Benchmark, found {type(value).__name__}"
     absent = [field for field in _DECLARED if not hasattr(value, field)]

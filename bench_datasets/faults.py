@@ -19,7 +19,7 @@ SHOWN = 60
 
 
 class BenchError(ValueError):
-    """A mistake in what the user gave; the message says what was expected, what was found and what to do."""
+    """A mistake in the user's input; the message says what was expected, what was found and what to do."""
 
 
 class BenchWarning(UserWarning):
@@ -53,7 +53,7 @@ class FaultError(BenchError):
 
 @dataclass(frozen=True)
 class FaultKind:
-    """What a fault code means: where it is found, what it does by default, and one sentence."""
+    """A fault code: where it is found, its default treatment, and its meaning in one sentence."""
 
     code: str
     where: str

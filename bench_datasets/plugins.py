@@ -54,7 +54,7 @@ class Plugin:
         return f"plug-in {self.name!r} of {self.package} ({self.target})"
 
     def load(self, check: Callable[[Any], str | None]) -> Any:
-        """Import what the entry point names.
+        """Import the object of an entry point.
 
         Args:
             check: says what is wrong with the value, or None.

@@ -81,7 +81,7 @@ def arrow_columns(dataset: Dataset, names: Sequence[str]) -> pa.Table:
 
 
 def lists_of(column: pa.Array | pa.ChunkedArray, kind: pa.DataType) -> pa.Array:
-    """A column of lists as one array of a list type, whatever lists it came as; nulls where it holds nothing.
+    """Convert a column of lists to one array of a given list type; null where a row holds nothing.
 
     Args:
         column: n rows.

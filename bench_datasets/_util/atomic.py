@@ -106,7 +106,7 @@ def _remove_abandoned(target: Path) -> None:
 
 
 def _runs(pid: int) -> bool:
-    """Whether a process runs; True where that can't be told."""
+    """Whether a process is running; True where that is unknown."""
     if os.name != "posix":
         return True
     try:

@@ -1,4 +1,4 @@
-"""What Arrow tables hold, as a hash and as bytes a row, however their buffers lie and whatever lots they come in."""
+"""Content hash and bytes per row of Arrow tables, independent of buffers and batches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables that other people wrote, in batches of bounded size: what a file stores once, it may claim a million times."""
+"""Read tables from untrusted files in batches of bounded size."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is seen: results on stdout, words about the work on stderr, colour and progress on terminals alone."""
+"""Console output: results on stdout, messages on stderr, colour and progress on terminals only."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def remark(text: str) -> None:
 
 @contextlib.contextmanager
 def working(text: str) -> Iterator[None]:
-    """Say on a terminal what is being done; elsewhere print a line every few seconds of a long bootstrap."""
+    """Show the current step on a terminal; elsewhere print a line every few seconds of a long bootstrap."""
     console = err()
     if not console.is_terminal or _state["settings"].verbose:
         with _log_on_stderr("bench_datasets.results.statistics"):
@@ -140,7 +140,7 @@ def progress() -> Iterator[None]:
 
 @contextlib.contextmanager
 def waits() -> Iterator[None]:
-    """Say on stderr, a line each, what the Hub is waited for."""
+    """Print a line on stderr for each wait for the Hub."""
     with _log_on_stderr("bench_datasets.hub"):
         yield
 
@@ -160,7 +160,7 @@ def _progress_bars() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _log_on_stderr(name: str) -> Iterator[None]:
-    """Show what a logger is told, level INFO and above, as plain lines on stderr."""
+    """Print a logger's messages of level INFO and above as plain lines on stderr."""
     logger, handler = logging.getLogger(name), _Lines()
     level, up = logger.level, logger.propagate
     logger.addHandler(handler)

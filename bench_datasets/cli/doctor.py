@@ -1,4 +1,4 @@
-"""`doctor`: what this installation can do, what it lacks, and how to get that."""
+"""`doctor`: checks this installation and says how to add missing parts."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def doctor(
     ] = TIMEOUT,
     as_json: options.Json = False,
 ) -> None:
-    """Say what this installation can do and what it lacks. Exit code 1 if something that every command needs is broken.
+    """Check this installation and list missing parts. Exit code 1 if a part that every command needs is broken.
 
     Example: bench-datasets doctor
     """
@@ -67,7 +67,7 @@ def doctor(
 
 
 def examine(timeout: float = TIMEOUT) -> dict[str, Any]:
-    """What `doctor` tells, as plain values.
+    """The findings of `doctor` as plain values.
 
     Args:
         timeout: seconds to wait for the Hub; 0 not to ask it.
@@ -105,7 +105,7 @@ def examine(timeout: float = TIMEOUT) -> dict[str, Any]:
 
 
 def _checked(problems: list[str], what: str, look: Callable[[], Any]) -> Any:
-    """What a look gives; where it fails, that is a problem."""
+    """The result of a check; an exception becomes a problem."""
     try:
         return look()
     except Exception as error:  # a broken installation may raise anything

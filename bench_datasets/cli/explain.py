@@ -102,7 +102,7 @@ def explain(
 
 
 def _plan(benchmark: str, predictions: str, data: str | None, split: str, protocol: str, kind: str | None) -> Plan:
-    """Truth and predictions, paired; what is faulty is told row by row."""
+    """Pair ground truth and predictions; faults are reported row by row."""
     from bench_datasets.cli.predictions_option import read_answers
     from bench_datasets.cli.score import part_of
     from bench_datasets.scoring.prepare import make_plan
@@ -165,7 +165,7 @@ def _refuse_unknown(keys: Sequence[str], known: Sequence[str]) -> None:
 
 
 def _images(benchmark: str, data: str | None, split: str, keys: Sequence[str]) -> dict[str, Any]:
-    """The images of some rows by key, as far as they are at hand."""
+    """Images of some rows by key, where they are available."""
     from bench_datasets.data import open_truth
 
     stream = open_truth(benchmark, data, split=options.split_of(benchmark, split)[0], images=True, streaming=True)

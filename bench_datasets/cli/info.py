@@ -1,4 +1,4 @@
-"""`info`: what a benchmark is, and what a copy of it holds."""
+"""`info`: describes a benchmark and a copy of it."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def info(
 
 
 def facts(benchmark: str, data: str | None = None) -> dict[str, Any]:
-    """What `info` tells, as plain values.
+    """The facts of `info` as plain values.
 
     The rows are scored against no predictions: that validates every mask of the truth, and makes the same counts and
     hashes as any scoring does.
@@ -114,7 +114,7 @@ def facts(benchmark: str, data: str | None = None) -> dict[str, Any]:
 
 
 def _parts(entry: Benchmark, scores: Dataset, held: dict[str, int]) -> tuple[str, dict[str, dict[str, int | None]]]:
-    """What the parts are called, and each one's rows; levels are counted, splits as the source's files say."""
+    """Names of the parts and the number of rows of each; levels are counted, splits come from the source."""
     published = entry.source.rows
     if "level" not in scores.column_names:
         return "split", {

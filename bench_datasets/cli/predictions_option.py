@@ -43,7 +43,7 @@ def read_answers(
 
 
 def _some(benchmark: str) -> str | None:
-    """A file of answers to the built-in sample: the demo's where it is at hand, else the one that is made on demand."""
+    """A file of predictions for the built-in sample: the demo's if it exists, else one made now."""
     from bench_datasets import samples
 
     model = next(iter(samples.SAMPLE_MODELS))

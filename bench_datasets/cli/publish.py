@@ -107,7 +107,7 @@ def _agreed(text: str, yes: bool) -> bool:
 
 
 def _tell(done: Published, as_json: bool, dry_run: bool) -> None:
-    """Say what was done, or would be."""
+    """Print the changes that were made, or would be made."""
     if as_json:
         echo(json.dumps({"dry_run": dry_run, **dataclasses.asdict(done)}, indent=1, ensure_ascii=False))
         refuse_unseen([one for one in (done.results, done.model) if one is not None])

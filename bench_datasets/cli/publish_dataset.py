@@ -96,7 +96,7 @@ def publish_metrics(
 
 
 def _warning(benchmark: str, repo: str, data: str | None) -> str:
-    """What sending the images means."""
+    """The warning about publishing images."""
     entry = get_benchmark(benchmark)
     source = data or entry.source.repo or f"${entry.source.env}"
     if data == "sample":
@@ -123,7 +123,7 @@ def _ask(text: str, yes: bool) -> None:
 
 
 def tell(done: Sequence[CommitResult | Plan], as_json: bool) -> None:
-    """Say what was done, or would be."""
+    """Print the changes that were made, or would be made."""
     if as_json:
         found = [{"dry_run": _is_plan(one), **dataclasses.asdict(one)} for one in done]
         echo(json.dumps(found[0] if len(found) == 1 else found, indent=2, ensure_ascii=False))
@@ -148,7 +148,7 @@ def tell(done: Sequence[CommitResult | Plan], as_json: bool) -> None:
 
 
 def refuse_unseen(done: Sequence[CommitResult | Plan]) -> None:
-    """End as a failure where a plan was shown that could not be compared with what is there.
+    """Fail if the printed plan could not be compared with the repo's current state.
 
     Raises:
         BenchError: it could not; the message says why.

@@ -39,7 +39,7 @@ MAIN_TITLES = frozenset({"", RANKS})
 
 
 def show_result(console: Console, result: Result, *, every: bool = False, by: Sequence[str] = ()) -> None:
-    """Print a result: the headline, what it compares with, the faults, the main table and what its metrics mean.
+    """Print a result: the headline, comparability, faults, the main table and the meanings of its metrics.
 
     Args:
         console: where to.

@@ -1,4 +1,4 @@
-"""What every benchmark's builder does alike: find the source's files once the config is known, and say where they are.
+"""Base class of the builders: finds the source's files once the config is known, and records their origin.
 
 `load_dataset` asks the registry for a module before it knows the config; the registry answers with a `SourceRequest`,
 and the builder resolves it, or leaves it alone where the config is built in.
@@ -44,7 +44,7 @@ def settle_images(kwargs: dict[str, Any]) -> None:
 
 
 class SourceRequest(DataFilesDict):  # type: ignore[misc]
-    """What a caller of `load_dataset` asked for, before any file is looked for.
+    """The arguments of `load_dataset` before any file is looked for.
 
     Attributes:
         data_files: the argument of that name, or None.
@@ -140,7 +140,7 @@ class SourceBuilder(ArrowBasedBuilder):  # type: ignore[misc]
         return listing
 
     def _download_and_prepare(self, *args: Any, **kwargs: Any) -> None:
-        """As upstream; this is for what is not in the cache, so the source must be there."""
+        """As in `datasets`; called for rows that are not cached, so the source must exist."""
         self._demand_source()
         super()._download_and_prepare(*args, **kwargs)
 
@@ -194,7 +194,7 @@ class SourceBuilder(ArrowBasedBuilder):  # type: ignore[misc]
         return list_given(self.BENCHMARK, request.data_files, self.PARTS, suffix=self.SUFFIX, base=base, access=access)
 
     def _describe(self, text: str, rows: Mapping[str, int]) -> None:
-        """Write into `info` what the source is, and how many rows its parts hold."""
+        """Write the source and the number of rows of its parts into `info`."""
         facts = {
             "benchmark": self.BENCHMARK,
             "source": self.listing.source,

@@ -1,4 +1,4 @@
-"""The faults that a build has noted, told in one warning."""
+"""One warning for all faults that a build has noted."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Noted:
                 self._examples.setdefault(fault.code, []).append(f"{fault.key} ({fault.text})")
 
     def log(self, level: int) -> None:
-        """Say what was noted, if anything, at a level of `logging`."""
+        """Log the noted faults, if there are any, at a level of `logging`."""
         if self._counts:
             lines = [
                 f"{code}: {n} rows, e.g. {'; '.join(self._examples[code])}" for code, n in sorted(self._counts.items())

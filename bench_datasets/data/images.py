@@ -10,7 +10,7 @@ _ORIENTATION = 0x0112  # the EXIF tag
 
 
 class Picture(NamedTuple):
-    """A row's image, or what is wrong with it.
+    """A row's image, or the reason why it can't be read.
 
     Attributes:
         value: `{"bytes", "path"}` as the `Image` feature stores it; None where there is no readable image.

@@ -1,4 +1,4 @@
-"""Builds of the Hub's data go on loading where the Hub can't be asked: what was read last time is remembered.
+"""Cache of file listings, so that built data of the Hub loads while the Hub is unreachable.
 
 A build's name in the datasets cache follows from the files that it was made of, and which these are is the Hub's to
 say. So a listing of the Hub's is kept beside the builds, in `<datasets cache>/bench_datasets/sources/`, by what was

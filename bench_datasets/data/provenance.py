@@ -67,7 +67,7 @@ def describe(text: str, facts: dict[str, Any]) -> str:
 
 
 def provenance(data: Any) -> dict[str, Any] | None:
-    """What a built or streaming dataset says of its origin.
+    """The origin that a built or streaming dataset records.
 
     Args:
         data: a `Dataset`, `IterableDataset`, a dict of them (its first), or anything else with an `info`.

@@ -41,7 +41,7 @@ class CopyShard(NamedTuple):
 
 
 class Beside(NamedTuple):
-    """What is read of a copy beside the labels.
+    """Columns of a published copy besides the labels.
 
     Attributes:
         image: its pixels (their hashes are then taken of them).
@@ -57,7 +57,7 @@ class Beside(NamedTuple):
 
 
 class Survey(NamedTuple):
-    """What is known of a source's Parquet before rows are read.
+    """Facts about a source's Parquet files that are known before rows are read.
 
     Attributes:
         rows: how many the source holds, by part.
@@ -129,7 +129,7 @@ def is_copy(schema: pa.Schema) -> bool:
 
 
 def beside(schema: pa.Schema, source: str, *, images: bool) -> Beside:
-    """What there is to read of a copy beside its labels.
+    """Find the columns of a published copy besides its labels.
 
     Args:
         schema: of its files.

@@ -47,7 +47,7 @@ _SHARD = re.compile(r"^-(\d+)-of-(\d+)(?:-[0-9a-zA-Z]+)?$")
 
 
 class SourceNotFoundError(BenchError, FileNotFoundError):
-    """The root, or what it should hold, is not there."""
+    """The root, or a file or folder that it should hold, does not exist."""
 
 
 class SourceUnreachableError(BenchError, ConnectionError):
@@ -63,7 +63,7 @@ class SourceFile(NamedTuple):
 
 @dataclass(frozen=True)
 class Listing:
-    """What a source holds.
+    """The files of a source.
 
     Attributes:
         source: the Hub dataset id, the folder or the URL; what provenance names.
@@ -309,7 +309,7 @@ ALSO_CALLED = {"validation": ("val",)}
 
 
 def stem_of(base: str, part: str, suffix: str) -> str | None:
-    """What stands between the part's name and the suffix: empty, or from a hyphen on; None for another's file."""
+    """The text between the part's name and the suffix: empty, or from a hyphen on; None for other files."""
     for name in (part, *ALSO_CALLED.get(part, ())):
         if base.startswith(name) and base.endswith(suffix):
             rest = base[len(name) : -len(suffix)]
@@ -350,7 +350,7 @@ def _pin(url: str, revision: str | None, access: Access, ways: str) -> Pinned:
 
 
 def _declared(infos: object) -> dict[str, dict[str, int]]:
-    """Rows by config and split, of a card's `dataset_info`; what is not in its form is left out."""
+    """Rows by config and split in a card's `dataset_info`; entries of another form are left out."""
     found: dict[str, dict[str, int]] = {}
     for info in infos if isinstance(infos, list) else [infos]:
         splits = info.get("splits") if isinstance(info, Mapping) else None
@@ -435,10 +435,10 @@ def _full(fs: Any, name: str, root: str) -> str:
 
 
 def version_of(info: Mapping[str, Any]) -> str:
-    """A text that changes when the file does: whatever of etag, hash, times and size the file system tells."""
+    """A text that changes when the file does, made of its etag, hash, times and size where known."""
     return ";".join(f"{field}={info[field]}" for field in sorted(_VERSION_FIELDS & info.keys()))
 
 
 def first_line(error: BaseException) -> str:
-    """What an error says, as far as it fits into a message."""
+    """The first line of an error, short enough for a message."""
     return (str(error).strip().splitlines() or ["no message"])[0][:200]

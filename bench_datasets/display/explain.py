@@ -87,7 +87,7 @@ def _own(benchmark: str, row: Mapping[str, Any], prediction: Any) -> Any:
 
 
 def picked(row: Mapping[str, Any], prediction: Any, benchmark: Benchmark, protocol: str) -> Any:
-    """The row's own prediction, where all of them were given; what was given, where it is no Dataset.
+    """The row's own prediction if a Dataset of all predictions is given; else the given prediction.
 
     Args:
         row: a truth row of a benchmark with one prediction a row.

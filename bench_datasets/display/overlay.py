@@ -1,4 +1,4 @@
-"""Truth and prediction as a picture: told apart by pattern as well as by colour."""
+"""Masks over an image: ground truth and prediction differ in pattern and in colour."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A row to look at: what it asks for, in words and as a picture, whatever the benchmark."""
+"""Show a ground truth row: its expression or relations as text, and its masks as a picture."""
 
 from __future__ import annotations
 

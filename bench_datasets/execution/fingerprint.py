@@ -1,4 +1,4 @@
-"""What a plan is about to score: a hash over all that decides the scores, and how much work each unit is."""
+"""Hash of a plan's inputs, and the work per score row."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ STOPS = {code: kind.default == "stop" for code, kind in FAULTS.items()}
 
 @dataclass(frozen=True)
 class Inputs:
-    """What goes in.
+    """Hash of a plan's inputs, and the work per score row.
 
     Attributes:
         sha256: over truth, predictions, pairing, protocol and choices; parts of other inputs don't belong together.

@@ -89,7 +89,7 @@ def score_in_parts(plan: Plan, folder: str | os.PathLike[str], num_proc: int | N
 
 @contextlib.contextmanager
 def scoring_in_parts(plan: Plan, folder: str | os.PathLike[str], num_proc: int | None = None) -> Iterator[Dataset]:
-    """`score_in_parts` whose parts stay until the block has ended well: until what is made of the scores is safe."""
+    """Score like `score_in_parts`, and keep the parts until the block has ended well."""
     begun = plan.schema.empty_table()
     if (num_proc is None or num_proc < 2) and not any(Path(folder).glob(".parts-*")):
         begun = _begin(plan)

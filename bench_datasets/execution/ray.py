@@ -128,7 +128,7 @@ def _ray() -> Any:
 
 @contextmanager
 def _plain_errors() -> Iterator[None]:
-    """What a task found wrong with the input, as it was raised there."""
+    """Raise errors of the input as the task raised them."""
     try:
         yield
     except BenchError:

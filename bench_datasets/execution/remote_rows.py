@@ -1,4 +1,4 @@
-"""Rows in Parquet files anywhere, by number, and what a task does with a batch of them; knows nothing of clusters."""
+"""Rows of remote Parquet files by number, and the work on a batch of them; independent of the cluster."""
 
 from __future__ import annotations
 
@@ -120,13 +120,13 @@ class Blocks:
         return pa.concat_tables(tables).take(pa.array(back))
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without what was read."""
+        """The state without loaded rows."""
         return {**self.__dict__, "_cache": OrderedDict()}
 
 
 @dataclass
 class Index:
-    """What tasks need to know of the pairing.
+    """The part of the pairing that tasks need.
 
     Attributes:
         benchmark: its name.

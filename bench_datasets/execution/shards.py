@@ -34,7 +34,7 @@ NAME = re.compile(r"part-(\d+)-of-(\d+)\.parquet")
 
 @dataclass(frozen=True)
 class Manifest:
-    """What a part was made from; parts belong together if all but `index` and `content` agree.
+    """The inputs that a part was made from; parts belong together if all but `index` and `content` agree.
 
     Attributes:
         benchmark: its name.
@@ -72,7 +72,7 @@ def part_name(index: int, count: int) -> str:
 
 
 def part_of(key: str, count: int) -> int:
-    """The part that a truth row belongs to: by the hash of its key, whatever order rows come in.
+    """The part that a ground truth row belongs to: by the hash of its key, in any order of rows.
 
     Example:
         >>> [part_of(f"level_0/{i}", 3) for i in range(6)]

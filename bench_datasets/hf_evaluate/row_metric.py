@@ -1,4 +1,4 @@
-"""What the benchmarks' `evaluate` modules have in common: rows are validated when they are added, scored at the end."""
+"""Base of the benchmarks' `evaluate` modules: rows are validated when they are added and scored at the end."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class RowMetric(evaluate.Metric):  # type: ignore[misc]
     def _validated(
         self, predictions: Any, references: Any, ids: Any, *, strict: bool = True, **columns: Any
     ) -> dict[str, list[Any]]:
-        """Rows as `FEATURES` has them; what is unsound is an error that names the row.
+        """Convert rows to `FEATURES`; an invalid value raises an error that names the row.
 
         Where it is not `strict`, an unsound mask is kept as something that the scoring finds to be unsound.
         """
@@ -57,7 +57,7 @@ class RowMetric(evaluate.Metric):  # type: ignore[misc]
         )
 
     def _feature_names(self) -> list[str]:
-        """What callers such as `combine` must hand over; ids may be left out."""
+        """The fields that callers such as `combine` must give; ids may be left out."""
         return ["predictions", "references", *self.COLUMNS]
 
     def add_batch(
@@ -103,7 +103,7 @@ class RowMetric(evaluate.Metric):  # type: ignore[misc]
         ids: Sequence[Any] | None = None,
         **given: Any,
     ) -> dict[str, float] | None:
-        """Compute over what was added and what is given here."""
+        """Compute the metric over the added rows and the rows given here."""
         self._refuse(given, (*self.COLUMNS, *self.OPTIONS), "compute")
         columns = {name: given.pop(name) for name in self.COLUMNS if name in given}
         self._late = {}

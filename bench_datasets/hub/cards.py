@@ -1,4 +1,4 @@
-"""Cards: what is known of a published dataset or metric, put into the templates in `cards/`."""
+"""Cards of published datasets and metrics, rendered from the templates in `cards/`."""
 
 from __future__ import annotations
 
@@ -192,7 +192,7 @@ def metric_card(name: str, repo: str) -> str:
 
 
 def tasks(benchmark: Benchmark) -> list[str]:
-    """Ids of a benchmark's tasks on a dataset of one's own: `<protocol>/<headline key>`."""
+    """Task ids of a benchmark on a user's own dataset: `<protocol>/<headline key>`."""
     return [f"{protocol}/{key}" for protocol, key in benchmark.headline.items()]
 
 
@@ -275,7 +275,7 @@ def _source_text(facts: DatasetFacts, benchmark: Benchmark) -> str:
 
 
 def _inputs(benchmark: Benchmark) -> str:
-    """What the metric's `compute` takes, as its own documentation says."""
+    """The inputs of the metric's `compute`, from its own documentation."""
     import evaluate
 
     from bench_datasets.hf_evaluate.loading import metric_path

@@ -74,7 +74,7 @@ def connect(token: str | None = None) -> HfApi:
 
 
 def scrub(text: str, token: object = None) -> str:
-    """A text without tokens: the given one, those of the environment, and whatever looks like one.
+    """Remove tokens from a text: the given one, those of the environment, and similar strings.
 
     Example:
         >>> scrub("no such token: hf_0123456789abcdefABCDEF")
@@ -265,7 +265,7 @@ def _absent(repo: str, kind: str, api: HfApi) -> str:
 
 
 def other_kind(repo: str, kind: str, api: HfApi) -> str | None:
-    """What a repo's name stands for, where it is not what was expected."""
+    """The repo type that a name has on the Hub, if it is not the expected one."""
     for other in ("model", "dataset", "space"):
         if other != kind:
             with contextlib.suppress(Exception):
@@ -312,7 +312,7 @@ def _retry_after(error: BaseException) -> float | None:
 
 
 def trying(work: Callable[[], T], repo: str, kind: str, api: HfApi) -> T:
-    """What a request gives; it is made again, as often as is of use, when it fails on the way.
+    """The result of a request, which is repeated after failures that may pass.
 
     Raises:
         BenchError: what stands in the way, in one line.
@@ -334,7 +334,7 @@ def trying(work: Callable[[], T], repo: str, kind: str, api: HfApi) -> T:
 
 
 class _Quiet:
-    """How many want quiet now, and what to go back to after the last of them."""
+    """Counts the callers that want quiet, and holds the settings to restore after the last."""
 
     lock = threading.Lock()
     wanted = 0
@@ -343,7 +343,7 @@ class _Quiet:
 
 
 class _Retries(logging.Handler):
-    """Says what the Hub's own client waits for, without addresses: those of the storage may hold tokens."""
+    """Logs the waits of the Hub's client without addresses, which may hold tokens."""
 
     _STATUS = re.compile(r"HTTP Error (\d+) thrown while requesting (\w+) \w+://([^/\s]+)")
     _WAIT = re.compile(r"(?:Retrying in|Waiting) ([\d.]+)s.*\[Retry (\d+)/(\d+)\]")
@@ -369,7 +369,7 @@ _RETRIES = _Retries()
 
 @contextlib.contextmanager
 def quietly() -> Iterator[None]:
-    """Keep the client's own bars and warnings down, in every thread; what matters of them is told as errors."""
+    """Hide the client's progress bars and warnings in every thread; errors still say what failed."""
     from huggingface_hub import utils
 
     bars: Any = utils  # names that the package does not list as exported, documented though they are

@@ -1,4 +1,4 @@
-"""What every column of a published dataset means, in one sentence each: for the card."""
+"""Meanings of all columns of published datasets, in one sentence each, for the card."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a commit would do; nothing was written.
+    """The changes that a commit would make; nothing was written.
 
     Attributes:
         repo_id, repo_type: of the repo.
@@ -83,7 +83,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class CommitResult:
-    """What a commit did.
+    """The changes that a commit made.
 
     Attributes:
         repo_id, repo_type: of the repo.
@@ -186,7 +186,7 @@ def commit(
 
 @dataclass
 class _Work:
-    """What is to be done; each attempt starts from what is there."""
+    """The changes to make; each attempt starts from the repo's current state."""
 
     repo_id: str
     repo_type: str
@@ -206,7 +206,7 @@ class _Work:
     """Open pull requests for the same that can't be merged any more."""
 
     def run(self, api: HfApi) -> CommitResult:
-        """Do it, then close what it takes the place of."""
+        """Make the changes, then close the pull requests that they replace."""
         done = self.send(api)
         instead = "what it proposes is there" if done.pr_num is None else f"#{done.pr_num} proposes the same anew"
         words, kind = f"The repo has moved on, and this can't be merged any more: {instead}.", self.repo_type
@@ -258,7 +258,7 @@ class _Work:
         return self.result(api, done.oid, (*wanted, *gone), number if number is not None else done.pr_num)
 
     def plan(self, api: HfApi, unseen: str = "") -> Plan:
-        """What would be done; over nothing, where the Hub can't be seen."""
+        """The changes that would be made; against an empty repo if the Hub can't be reached."""
         head = Head(api, self.repo_id, self.repo_type, None) if unseen else self.look(api)[0]
         wanted, gone = self.compare(head)
         changes = [_change(head, path, content) for path, content in wanted.items()]
@@ -308,7 +308,7 @@ class _Work:
         return None
 
     def compare(self, head: Head) -> tuple[dict[str, Content], list[str]]:
-        """What differs from what is there, and what is there and shouldn't be."""
+        """Compare the wanted files with a repo's: files that differ, and files to be removed."""
         files = self.files(head) if callable(self.files) else self.files
         wanted = {path: content for path, content in sorted(files.items()) if not head.holds(path, content)}
         folders = tuple(one for one in self.delete if one.endswith("/"))

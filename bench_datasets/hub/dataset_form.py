@@ -1,4 +1,4 @@
-"""`DatasetForm`: what a benchmark says about its published dataset, and the form of benchmarks that say nothing."""
+"""`DatasetForm`: texts and columns of a benchmark's published dataset, with defaults."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ Grounds = Callable[["Truth", Mapping[Part, "list[Shard]"], Part, Sequence[Mappin
 
 @dataclass(frozen=True)
 class DatasetForm:
-    """What a benchmark says about its published dataset.
+    """Texts and columns of a benchmark's published dataset.
 
     Attributes:
         configs: meaning of a row of each config.

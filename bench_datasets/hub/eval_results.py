@@ -174,7 +174,7 @@ def _notes(result: Result, metric: Metric, forced: list[str]) -> str:
 
 
 def _counted(result: Result, n: int) -> str:
-    """A headline number's n with what it counts, beside the rows that were scored."""
+    """The n of a headline number with its unit, and the number of scored rows."""
     rows, what = result.dataset["rows"]["scored"], get_benchmark(result.benchmark).counted
     if what == "rows":
         return f"{n} of {rows} rows"

@@ -96,7 +96,7 @@ class Truth:
 
 
 def open_source(benchmark: str, data: str | None, *, with_images: bool, labels_only: bool = False) -> Truth:
-    """Find out what a benchmark's source holds.
+    """Load a benchmark's source and list its configs and splits.
 
     Args:
         benchmark: its name.
@@ -150,7 +150,7 @@ def _maker(benchmark: str) -> str:
 
 
 def _named(facts: Mapping[str, Any]) -> tuple[str, str | None]:
-    """What a source is called in public, and its revision: no path of this machine, no password of a URL."""
+    """The public name of a source and its revision, without local paths and passwords."""
     source = str(facts["source"])
     return public_name(source), None if source.startswith("file://") else facts["revision"]
 

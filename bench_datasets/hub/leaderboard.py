@@ -74,7 +74,7 @@ class Group:
 
     @property
     def rows(self) -> int:
-        """How many rows were scored."""
+        """Number of scored rows."""
         return int(self.entries[0].run.result.dataset["rows"]["scored"])
 
     @property
@@ -84,13 +84,13 @@ class Group:
 
     @property
     def comparable_to(self) -> str | None:
-        """Whose published numbers all of them compare with."""
+        """The published numbers that all entries can be compared with."""
         found = {entry.run.result.comparable_to for entry in self.entries}
         return found.pop() if len(found) == 1 else None
 
     @property
     def title(self) -> str:
-        """Benchmark, protocol and whatever else sets the table apart."""
+        """Title of the table: benchmark, protocol and the settings that set it apart."""
         known = BENCHMARKS.get(self.benchmark)
         text = f"{known.title if known else self.benchmark}, protocol {self.protocol} (version {self.version})"
         if self.settings:
@@ -99,7 +99,7 @@ class Group:
 
     @property
     def caption(self) -> str:
-        """Which rows, what the numbers compare with, and what the table alone does not show."""
+        """Caption: the scored rows, comparable published numbers, and warnings."""
         against = self.comparable_to
         compares = f"comparable to published numbers: {against}" if against else "not comparable to published numbers"
         if not against and any(entry.run.result.comparable_to for entry in self.entries):
@@ -112,13 +112,13 @@ class Group:
 
     @property
     def units(self) -> list[str]:
-        """What each entry's intervals resample, in words; empty where a run has no intervals."""
+        """The unit that each entry's intervals resample, in words; empty without intervals."""
         statistics = [entry.run.result.statistics for entry in self.entries]
         return [many(one.get("unit"), one.get("clusters")) if one.get("draws") else "" for one in statistics]
 
     @property
     def warnings(self) -> list[str]:
-        """What the table alone does not show: intervals of different kinds, and of too few units."""
+        """Warnings about the table: intervals of different kinds, and of too few units."""
         said = []
         kinds = {text for text in self.units if text}
         if len({entry.run.result.statistics.get("unit") for entry in self.entries}) > 1 or len(kinds) > 1:
@@ -195,7 +195,7 @@ def group(runs: Iterable[Run]) -> list[Group]:
 
 
 def _bar(result: Result) -> tuple[Any, ...]:
-    """What two results must share to be compared."""
+    """The values that two results must share to be compared."""
     return (
         result.benchmark,
         result.protocol["name"],

@@ -48,7 +48,7 @@ def grid(group: Group) -> Grid:
 
 
 def brief(group: Group) -> tuple[Grid, str]:
-    """The table with short names of the headline's parts, and a line that says what they stand for, or nothing."""
+    """The table with short names of the headline's parts, and a line that explains them."""
     table = grid(group)
     names = [key.rsplit("/", 1)[-1] for key in group.parts]
     known = layout_of(group.benchmark).short_names
@@ -65,7 +65,7 @@ def _part(key: str) -> str:
 
 
 def as_csv(board: Board) -> str:
-    """One line a run: what it is, its headline with interval and n, then every number by key; RFC 4180.
+    """CSV (RFC 4180) with a line per run: its name, its headline with interval and n, then every number by key.
 
     Text that a spreadsheet would take for a formula stands behind an apostrophe.
     """

@@ -26,7 +26,7 @@ TILES = 12
 
 @dataclass(frozen=True)
 class Preview:
-    """What was made.
+    """The preview images that were made.
 
     Attributes:
         shards: the config's files by split.

@@ -46,7 +46,7 @@ class Head:
                     self.files[entry.path] = (entry.size, entry.blob_id, entry.lfs.sha256 if entry.lfs else None)
 
     def read(self, path: str) -> bytes | None:
-        """A file's content, or `None` where there is no such file; what was read once is not fetched again.
+        """A file's content, or `None` if it does not exist; a file is fetched once.
 
         Raises:
             BenchError: the file holds more than `LARGEST` bytes.

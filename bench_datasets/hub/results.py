@@ -37,7 +37,7 @@ _FRONT = re.compile(r"\A---[ \t]*\r?\n(.*?)(?:\r?\n)?^---[ \t]*(?:\r?\n|\Z)", re
 
 @dataclass(frozen=True)
 class Published:
-    """What publishing a run did, or would do.
+    """The changes that publishing a run made, or would make.
 
     Attributes:
         results: in the results repo.
@@ -190,7 +190,7 @@ def publish_results(
 def _model_change(
     job: _Job, place: eval_results.Place | None, forced: list[str]
 ) -> Callable[[Head], Mapping[str, Content]]:
-    """What the model's repo is to hold, given what it holds."""
+    """The change of the model's repo, given its current content."""
     page = repo_url(client.endpoint(), job.repo, "dataset")
 
     def files(head: Head) -> dict[str, Content]:
@@ -209,7 +209,7 @@ def _model_change(
 
 
 def _results(job: _Job, head: Head) -> dict[str, Content]:
-    """What the results repo is to hold, given what it holds: the run, and a card of all runs."""
+    """The change of the results repo, given its current content: the run, and a card of all runs."""
     card = head.text("README.md")
     tags = _metadata(card, f"{job.repo}: README.md").get("tags") if card else None
     if card and card.strip() and RESULTS_TAG not in (tags or []):

@@ -155,7 +155,7 @@ def without_source(scores: Path, result: Result) -> tuple[Path | bytes, Result]:
 
 
 def _metadata(table: Any) -> dict[bytes, Any]:
-    """A table's metadata, in whatever order its JSON is written."""
+    """A table's metadata, independent of the order of its JSON."""
     found = table.schema.metadata or {}
     return {name: json.loads(value) if name == b"huggingface" else value for name, value in found.items()}
 

@@ -89,7 +89,7 @@ class ShardWriter:
             self._flush()
 
     def _flush(self) -> None:
-        """Write what is held as one row group; close the shard if it is large enough."""
+        """Write the held rows as one row group; close the shard if it is large enough."""
         if not self._held:
             return
         # One chunk a column, so that pages do not depend on how the rows came.
@@ -120,7 +120,7 @@ class ShardWriter:
             self._writer = None
 
     def finish(self) -> list[Shard]:
-        """Write what is left, and give the shards their names; none where there were no rows."""
+        """Write the remaining rows and name the shards; an empty list without rows."""
         self._flush()
         self._close()
         shards = []

@@ -38,7 +38,7 @@ CHUNK_RUNS = 1 << 16
 
 
 class BoundaryCounts(NamedTuple):
-    """What boundary IoU and boundary F of n aligned pairs are made of, each `(n,) int64`.
+    """Pixel counts of n aligned pairs for boundary IoU and boundary F, each `(n,) int64`.
 
     Boundary IoU is `iou_intersection / iou_union`; of the F, precision is `hit_a / total_a` and recall
     `hit_b / total_b`, if a is the prediction. A mask that fills its image has no contour.
@@ -163,7 +163,7 @@ def _diagonal(heights: ArrayLike, widths: ArrayLike) -> NDArray[np.float64]:
 
 
 def _chunks(a: MaskColumn, b: MaskColumn) -> Iterator[tuple[int, int]]:
-    """Spans of pairs that are worked on at a time: bounded by what they hold, at least one pair each."""
+    """Spans of pairs that are processed together: of bounded size, at least one pair each."""
     cost = np.zeros(len(a), np.int64)
     for column in (a, b):
         cost += column.decoded.ends.number + column.boxes()[:, 2]

@@ -123,7 +123,7 @@ class MaskColumn:
         return self.to_arrow().to_pylist()  # type: ignore[no-any-return]
 
     def part(self, start: int, stop: int) -> MaskColumn:
-        """The masks from `start` to `stop`, over the same buffers; what was read stays read."""
+        """The masks from `start` to `stop`, over the same buffers; decoded masks stay decoded."""
         part = slice(start, stop)
         new = MaskColumn(
             self.data, self.offsets[start : stop + 1], self.heights[part], self.widths[part], self.present[part],
@@ -153,11 +153,11 @@ class MaskColumn:
 
     @cached_property
     def decoded(self) -> Decoded:
-        """What reading every mask gave, once; unsound masks have a status and no runs."""
+        """All masks decoded, once; invalid masks have a status and no runs."""
         return get_engine().decode(self)
 
     def remember(self, decoded: Decoded) -> None:
-        """Take over what reading these very masks gave elsewhere, so that they are not read again."""
+        """Take over an earlier decoding of the same masks."""
         if len(decoded.status) != len(self):
             raise MaskError(f"decoded: expected {len(self)} masks, found {len(decoded.status)}")
         self.__dict__["decoded"] = decoded
@@ -173,7 +173,7 @@ class MaskColumn:
         return np.where(sound, self.pixels, 0)
 
     def blame(self, status: NDArray[np.int8]) -> None:
-        """Put into `status` `(n,)` what can be told from the shape alone."""
+        """Set `status` `(n,)` of masks whose size or length is invalid."""
         if self._ordinary:
             return
         status[self._long()] = Status.LONG_COUNTS
@@ -191,7 +191,7 @@ class MaskColumn:
         return int(h.max()) * int(w.max()) <= MAX_PIXELS and not self._long().any()
 
     def _large(self) -> NDArray[np.bool_]:
-        """Whether there are more than `MAX_PIXELS`, told without the product wrapping around."""
+        """Whether masks have more than `MAX_PIXELS`, computed without overflow."""
         height, width = np.minimum(self.heights, MAX_PIXELS), np.minimum(self.widths, MAX_PIXELS)
         return (height > 0) & (width > 0) & (height * width > MAX_PIXELS)
 
@@ -200,7 +200,7 @@ class MaskColumn:
         return np.diff(self.offsets) > MAX_COUNTS
 
     def problems(self) -> dict[int, str]:
-        """What is wrong, by position; empty if every mask is sound.
+        """Reasons why masks are invalid, by position; empty if every mask is valid.
 
         Example:
             >>> MaskColumn.from_values([{"size": [10, 10], "counts": "d0n0"}]).problems()
@@ -248,7 +248,7 @@ class MaskColumn:
         return self.validate().decoded.areas
 
     def words(self) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
-        """What content hashes are made of: of each mask the height, width, number of runs and runs, as uint32.
+        """The input of content hashes: each mask's height, width, number of runs and runs, as uint32.
 
         Returns:
             All masks' words, and `(n + 1,) int64` where each mask's begin; little-endian, zero-length runs merged.

@@ -39,7 +39,7 @@ def _subtract(left, right, n, starts, ends, first, last, shift, side, kept_left,
 
 @njit(types.void(*[_IN] * 10, types.int64, types.int64, _OUT), nogil=True, cache=True)
 def hits(of_starts, of_ends, of_first, starts, ends, near_first, base, heights, widths, tolerance, first, last, found):
-    """How many pixels of contours lie within the tolerance of another contour, on images first to last.
+    """Number of contour pixels within the tolerance of another contour, on images first to last.
 
     Both contours are intervals none of which goes on in a second column; `of_first` and `near_first` `(n + 1,)` say
     where each image's begin. For each column, what is not hit yet is met with the other contour's columns, the

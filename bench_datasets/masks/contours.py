@@ -75,7 +75,7 @@ def _contours(masks: Intervals, axis: Axis) -> Intervals:
 
 
 def hits(of: Intervals, near: Intervals, axis: Axis, tolerance: Ints) -> Ints:
-    """How many contour pixels lie within the tolerance of another contour.
+    """Number of contour pixels within the tolerance of another contour.
 
     Args:
         of: the contours whose pixels are counted, as `contours` gives them.
@@ -107,7 +107,7 @@ def hits(of: Intervals, near: Intervals, axis: Axis, tolerance: Ints) -> Ints:
 
 
 def _near(point: Ints, near: Intervals, axis: Axis, tolerance: Ints) -> Ints:
-    """How many of these pixels, by image, lie within the tolerance of a contour."""
+    """Number of these pixels, by image, within the tolerance of a contour."""
     row = np.searchsorted(axis.base, point, side="right") - 1
     present = np.diff(np.searchsorted(near.starts, axis.bounds)) > 0
     some = present[row]

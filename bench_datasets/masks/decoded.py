@@ -1,4 +1,4 @@
-"""Masks once they have been read: their runs, and what is derived from them."""
+"""Decoded masks: their runs, and values derived from them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Ends(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """What an engine found while it read the masks.
+    """Values that an engine measured while it decoded the masks.
 
     Attributes:
         areas: `(n,) int64`, foreground pixels.
@@ -42,7 +42,7 @@ class Measured(NamedTuple):
 
 @dataclass
 class Decoded:
-    """What reading a column gave; the same from every engine, as run lengths or as ends, and each from the other.
+    """The decoded masks of a column, as run lengths or as run ends; each is derived from the other.
 
     Zero-length runs are merged away (a first one may be 0); a mask that is not `Status.OK` has no runs.
 
@@ -65,7 +65,7 @@ class Decoded:
 
     @property
     def nbytes(self) -> int:
-        """Bytes that it holds, what was derived from it aside."""
+        """Bytes of the decoded runs, without derived values."""
         given = (self.given_runs, self.given_ends, self.measured)
         held = (self.status, self.irregular, self.given_areas, *(part for parts in given for part in parts or ()))
         return sum(part.nbytes for part in held if part is not None)
@@ -174,7 +174,7 @@ class Decoded:
 
     @cached_property
     def areas(self) -> NDArray[np.int64]:
-        """`(n,) int64`, foreground pixels: half of what the sum exceeds the alternating sum by."""
+        """`(n,) int64`, foreground pixels."""
         if self.measured is not None:
             return self.measured.areas
         if self.given_areas is not None:

@@ -1,4 +1,4 @@
-"""The door to whatever does the arithmetic: a few grouped operations on sound columns, exact integers out."""
+"""`Engine`: the grouped operations on valid mask columns, and the choice among the engines."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ ENV = "BENCH_DATASETS_ENGINE"
 
 
 class Engine(Protocol):
-    """What an engine does.
+    """The operations that an engine implements.
 
     Groups are given as offsets `(g + 1,) int64` into a column: group k holds the masks `offsets[k]` to
     `offsets[k + 1]`, which are all of one size (the callers in `ops` see to it). But for `decode` and
@@ -64,7 +64,7 @@ class Engine(Protocol):
         """Each mask's height, width, number of runs and runs, from `begin` `(n,)` on, one behind the other."""
 
     def pair_overlaps(self, a: MaskColumn, b: MaskColumn) -> tuple[Offsets, Offsets, Offsets]:
-        """Shared pixels of aligned masks and the areas of both, each `(n,) int64`; validates what it reads."""
+        """Shared pixels of aligned masks and the areas of both, each `(n,) int64`; validates the masks."""
 
     def group_intersections(
         self, a: MaskColumn, a_groups: Offsets, b: MaskColumn, b_groups: Offsets

@@ -115,7 +115,7 @@ class NumbaEngine:
     def group_intersections(
         self, a: MaskColumn, a_groups: Offsets, b: MaskColumn, b_groups: Offsets
     ) -> NDArray[np.int64]:
-        """Zeros, and what is not."""
+        """Scatter the hits into zero-filled matrices."""
         width = np.diff(b_groups)
         group = np.repeat(np.arange(len(width)), np.diff(a_groups))
         place = np.concatenate([[0], np.cumsum(width[group])])

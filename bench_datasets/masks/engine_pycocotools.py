@@ -64,7 +64,7 @@ class PycocotoolsEngine:
         return Decoded(found.status, found.irregular, given_runs=found.runs, given_areas=found.areas)
 
     def words(self, column: MaskColumn, begin: Offsets) -> NDArray[np.uint32]:
-        """The runs into what the heads leave free."""
+        """Write the runs into the words between the headers."""
         lengths, offsets = column.runs
         words = np.empty(len(lengths) + 3 * len(column), "<u4")
         words[begin], words[begin + 1], words[begin + 2] = column.heights, column.widths, np.diff(offsets)
@@ -140,7 +140,7 @@ class PycocotoolsEngine:
         return keep
 
     def _suppressed(self, column: MaskColumn, groups: Offsets, threshold: float) -> NDArray[np.bool_]:
-        """`group_nms` by pycocotools: a block against what is kept so far, then what is left of it by itself."""
+        """`group_nms` by pycocotools: each block is compared with the kept masks, then with itself."""
         areas, matrix = column.areas(), _matrix(column, column)
         keep = np.ones(len(column), np.bool_)
         for begin, end in pairwise(groups.tolist()):
@@ -279,7 +279,7 @@ def _union_areas(count: int, *parts: Part) -> NDArray[np.int64]:
 
 
 def _aligned(a: Heighted, b: Heighted) -> NDArray[np.float64]:
-    """What aligned masks share, as parts of a's: the diagonals of some a call."""
+    """Shared pixels of aligned masks as fractions of a's areas, some pairs per call."""
     shares = np.empty(len(a))
     for first in range(0, len(a), PAIRS_TOGETHER):
         part = slice(first, first + PAIRS_TOGETHER)
@@ -370,7 +370,7 @@ def _joined(a: MaskColumn, a_groups: Offsets, b: MaskColumn, b_groups: Offsets) 
 
 
 def _compared(a: MaskColumn, a_groups: Offsets, b: MaskColumn, b_groups: Offsets) -> Hits:
-    """The same by pycocotools: what is not 0 in each group's matrix."""
+    """Hits by pycocotools: the non-zero cells of each group's matrix."""
     found, shares = [np.zeros((2, 0), np.int64)], [np.zeros(0)]
     for i, j, share in _matrices(a, a_groups, b, b_groups):
         place = np.stack(np.nonzero(share))

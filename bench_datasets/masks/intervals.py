@@ -142,7 +142,7 @@ def overlaps(a: Intervals, b: Intervals, axis: Axis) -> Ints:
 
 
 def intersect(a: Intervals, b: Intervals) -> Intervals:
-    """What lies in both.
+    """Intersection of two lists of intervals.
 
     Example:
         >>> both = intersect(Intervals(np.array([0, 6]), np.array([4, 9])), Intervals(np.array([3]), np.array([8])))
@@ -154,7 +154,7 @@ def intersect(a: Intervals, b: Intervals) -> Intervals:
 
 
 def join(*lists: Intervals, touching: bool = False) -> Intervals:
-    """What lies in one at least; the intervals need be neither disjoint nor sorted.
+    """Union of intervals, which may overlap and be unsorted.
 
     Args:
         lists: of intervals.
@@ -173,7 +173,7 @@ def join(*lists: Intervals, touching: bool = False) -> Intervals:
 
 
 def differ(a: Intervals, b: Intervals) -> Intervals:
-    """What lies in one of the two and not in the other.
+    """Intervals in one of the two lists and not in the other.
 
     Example:
         >>> one = differ(Intervals(np.array([0, 6]), np.array([4, 9])), Intervals(np.array([3]), np.array([9])))
@@ -185,7 +185,7 @@ def differ(a: Intervals, b: Intervals) -> Intervals:
 
 
 def _sorted(*parts: Ints) -> Ints:
-    """Sorted lists in one; a stable sort merges what is sorted already."""
+    """Merge sorted lists with a stable sort."""
     whole: Ints = np.concatenate(parts)
     whole.sort(kind="stable")
     return whole

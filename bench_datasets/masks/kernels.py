@@ -298,7 +298,7 @@ def tubes(a, a_begin, a_count, a_box, a_tube, b, b_begin, b_count, b_box, b_tube
 
 @_kernel(_I32, _I64, _I64, _BOX, _I64, _I64, _I64, types.float64, _N, _N, _OUT)
 def suppress(ends, begin, count, box, area, order, groups, threshold, first, last, keep):
-    """Greedy suppression of groups first to last; a mask meets only what was kept, and only where it could matter."""
+    """Greedy suppression of groups first to last; a mask is compared with kept masks that may overlap it."""
     for g in range(first, last):
         kept = np.empty(groups[g + 1] - groups[g], np.int64)
         k = 0

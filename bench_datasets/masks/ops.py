@@ -1,4 +1,4 @@
-"""What people ask of masks: intersections, IoU, unions, boxes, non-maximum suppression.
+"""Operations on masks: intersections, IoU, unions, boxes, non-maximum suppression.
 
 Every function takes `MaskColumn`s, validates them, refuses masks of different sizes, and gives exact integers (or
 quotients of them, correctly rounded). Groups are ragged: `offsets` `(g + 1,) int64` part a column into g groups, say

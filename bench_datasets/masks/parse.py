@@ -260,7 +260,7 @@ def _runs_advice(value: Sequence[Any]) -> str:
 
 
 def _border(polygon: NDArray[np.float64]) -> float:
-    """How many points pycocotools sets along a polygon's border: five a pixel, along each edge's longer side."""
+    """Number of points that pycocotools sets along a polygon's border: five per pixel of each edge's longer side."""
     corners = polygon.reshape(-1, 2)
     edges = np.abs(corners - np.roll(corners, -1, axis=0))
     return 5 * float(edges.max(axis=1).sum()) + len(corners)

@@ -60,7 +60,7 @@ def plain(value: Any, *, height: int | None = None, width: int | None = None) ->
 
 
 def _masks(value: Any, name: str, height: int | None, width: int | None) -> Any:
-    """A list of masks; what is no list is left for whoever reads it."""
+    """A list of masks; a value that is no list stays for the caller."""
     array = as_array(value)
     if array is not None:
         if array.dtype != object and array.ndim < 3 and array.size:

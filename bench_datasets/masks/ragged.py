@@ -75,7 +75,7 @@ class MaskLists(NamedTuple):
         return bool(self.present[row]) and not self.wrong.get(int(self.groups[row]), "").startswith(_NO_LIST)
 
     def problems(self) -> dict[int, list[str]]:
-        """What is wrong, by row; each text names the mask's position in its row."""
+        """Reasons why masks are invalid, by row; each text names the mask's position in its row."""
         found = {**self.masks.problems(), **self.wrong}
         result: dict[int, list[str]] = {}
         for i in sorted(found):

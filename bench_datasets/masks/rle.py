@@ -30,7 +30,7 @@ class Runs(NamedTuple):
 
 
 class ShortRuns(NamedTuple):
-    """`Runs` in half the memory, as they are read: what is sound fits.
+    """`Runs` of 32-bit integers, as they are decoded.
 
     Attributes:
         lengths: `(runs,) int32`, pixels.
@@ -42,7 +42,7 @@ class ShortRuns(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """What reading n strings gave.
+    """The result of decoding n strings.
 
     Attributes:
         runs: of the masks that are `Status.OK`; the others have none.
@@ -157,7 +157,7 @@ def _well_formed(
 
 
 def _structure(digits: NDArray[np.uint8], offsets: NDArray[np.int64], pixels: NDArray[np.int64]) -> NDArray[np.int8]:
-    """What can be seen without adding anything up: empty strings, characters, ends, lengths of varints."""
+    """Check the structure of strings: empty ones, characters, ends and lengths of varints."""
     status = np.zeros(len(pixels), np.int8)
     sizes = np.diff(offsets)
     status[pixels < 1] = Status.BAD_SIZE
@@ -264,7 +264,7 @@ def _undo_differences(value: NDArray[np.int64], starts: NDArray[np.int64]) -> ND
 def _merge_zero_runs(
     lengths: NDArray[np.int64], starts: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
-    """Drop zero-length runs (a mask's first may stay) and join what they parted."""
+    """Drop zero-length runs (the first of a mask may stay) and merge their neighbours."""
     n = len(starts) - 1
     row = np.repeat(np.arange(n), np.diff(starts))
     colour = (np.arange(len(lengths)) - np.repeat(starts[:-1], np.diff(starts))) & 1

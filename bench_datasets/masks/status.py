@@ -1,4 +1,4 @@
-"""What can be wrong with one mask, as a code that arrays can hold and as words for a person."""
+"""Reasons why a mask is invalid, as a code for arrays and as text."""
 
 from __future__ import annotations
 

@@ -224,7 +224,7 @@ def exchanged(found: tuple[int, int], expected: tuple[int, int]) -> bool:
 
 
 def keep_earlier(column: pa.Array | None, faults: list[Found]) -> None:
-    """Put the faults that an earlier reading noted first; those that its nulls give rise to are told already.
+    """Put the faults of an earlier reading first, and drop the faults that its nulls would repeat.
 
     Args:
         column: `pred_faults`, or `None` where the table has none.

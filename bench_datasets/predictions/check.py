@@ -1,4 +1,4 @@
-"""`check`: everything that is wrong with predictions, told in one pass before any scoring."""
+"""`check`: lists all faults of predictions in one pass before scoring."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class FaultGroup:
     advice: str
 
     def lines(self) -> list[tuple[str, str]]:
-        """The examples as (key, text), what all of them say alike at their end told once, under an empty key."""
+        """The examples as (key, text); a text that all of them end with stands once, under an empty key."""
         texts = [fault.text for fault in self.examples]
         ends = [found.start() for found in re.finditer(r"; | \(none of ", texts[0])] if len(texts) > 1 else []
         end = next((texts[0][at:] for at in ends if all(text.endswith(texts[0][at:]) for text in texts)), "")
@@ -67,7 +67,7 @@ class FaultGroup:
 
 @dataclass(frozen=True)
 class CheckReport:
-    """What `check` found.
+    """The findings of `check`.
 
     Attributes:
         benchmark: whose predictions they are.
@@ -169,7 +169,7 @@ class Collector:
 
 
 def check(benchmark: str, predictions: Predictions, truth: Any = None) -> CheckReport:
-    """Everything that is wrong with predictions, and what is merely odd.
+    """List all faults of predictions, and probable mistakes.
 
     Args:
         benchmark: name of the benchmark.

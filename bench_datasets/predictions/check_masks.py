@@ -240,7 +240,7 @@ def _repeats(names: Names) -> Iterator[Fault]:
 
 
 def _truth(truth: Dataset) -> _Truth:
-    """What the check needs of the truth: the builder's columns, or one split as the hub holds it."""
+    """The ground truth columns that the check needs: the builder's, or those of one split on the Hub."""
     if not isinstance(truth, Dataset):
         raise BenchError(f"truth: expected a Dataset, found {type(truth).__name__}; load it without streaming")
     columns = truth.column_names

@@ -117,7 +117,7 @@ def read_word(value: object) -> str | None:
 
 
 def read_scores(value: object, masks: int) -> tuple[list[float | None] | None, Found]:
-    """Scores and what is wrong with them; null for the whole row where they are not one per mask."""
+    """Parse scores and list their faults; null for the whole row unless there is one per mask."""
     if value is None or value is ABSENT:
         return None, []
     items = as_list(value)

@@ -85,7 +85,7 @@ class Location:
             return file.read(limit)
 
     def inside(self) -> list[tuple[str, Location, bool]]:
-        """What a folder holds, down to `DEPTH`: relative path, location, whether it is a folder; in natural order.
+        """The content of a folder down to `DEPTH`: relative path, location, is it a folder; in natural order.
 
         Names that begin with a dot or two underscores (what operating systems leave) are left out.
 

@@ -67,7 +67,7 @@ class _Whole(io.RawIOBase):
 
 
 class _Unpacked(io.RawIOBase):
-    """The content of a gzip file, refused where it is far larger than what was read of the file."""
+    """The content of a gzip file, refused if it is far larger than the bytes read of the file."""
 
     def __init__(self, packed: IO[bytes], source: _Whole, shown: str) -> None:
         super().__init__()
@@ -392,7 +392,7 @@ class _ArrayReader:
         return line, value
 
     def fail(self, expected: str) -> NoReturn:
-        """Say what was expected here."""
+        """Raise an error that names the place and the expected value."""
         line, column = self._place()
         found = _excerpt(self.text, self.position)
         raise BenchError(f"{self.shown}:{line}: column {column}: expected {expected}, found {found}")

@@ -109,7 +109,7 @@ class BlockParser:
         return pa.RecordBatch.from_arrays(arrays, schema=SCHEMA)
 
     def _quotes(self, values: Mapping[str, Sequence[Any]], masks: int) -> int:
-        """How many quotation marks the text has if no name stands twice in an object, and none is within a text."""
+        """Number of quotation marks of the text if no name stands twice in an object and no text holds one."""
         keys = len(self._fields) * len(values[self._masks]) + 2 * masks
         texts = masks + sum(sum(isinstance(value, str) for value in column) for column in values.values())
         return 2 * (keys + texts)

@@ -99,7 +99,7 @@ class Columns:
         return pa.RecordBatch.from_arrays([*arrays, faults_array(faults)], schema=SCHEMA)
 
     def _leave_out_long(self, columns: dict[str, pa.Array], faults: list[Found]) -> set[int]:
-        """Leave out the masks of rows that have more than `MAX_MASKS`, and what is aligned with them; these rows."""
+        """Drop the masks, and their scores, of rows with more than `MAX_MASKS`; returns these rows."""
         lists = columns[self.masks]
         if not is_list(lists.type):
             return set()

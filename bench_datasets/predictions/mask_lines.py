@@ -107,7 +107,7 @@ def read_unvalidated(location: Location) -> Iterator[pa.RecordBatch]:
 
 
 def read_falcon(location: Location) -> Iterator[pa.RecordBatch]:
-    """Likewise, of Falcon Perception's own lines alone."""
+    """Read only Falcon Perception's own lines."""
     return read(location, only_falcon=True)
 
 
@@ -229,7 +229,7 @@ def to_row(record: Mapping[str, Any], naming: Naming, place: str) -> Row:
 
 
 def fill(row: Row, record: Mapping[str, Any]) -> None:
-    """Put a record's masks and what is aligned with them into a row."""
+    """Put a record's masks and their scores, centres and sizes into a row."""
     given = load_text(pick(record, "pred_masks", "masks"))
     masks = as_list(given)
     if masks is None:

@@ -117,7 +117,7 @@ def faults_array(faults: Iterable[Found]) -> pa.Array:
 
 
 def _parse(rows: list[Row]) -> pa.Array:
-    """All masks of the rows, one after another; what is wrong is added to the rows' faults."""
+    """Parse all masks of the rows; faults are added to the rows."""
     chunks: list[pa.Array] = []
     start = 0
     for end in range(1, len(rows) + 1):

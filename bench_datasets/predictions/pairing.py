@@ -35,7 +35,7 @@ class Pairing:
 
 
 class Names(NamedTuple):
-    """The columns that name rows, as Arrow arrays, and what reading found wrong with a name, by row."""
+    """The columns that name rows, as Arrow arrays, and the faults of names by row."""
 
     key: pa.Array
     id: pa.Array
@@ -122,7 +122,7 @@ def pair(
 
 
 class TruthNames:
-    """What names the rows of the truth, and where each name leads.
+    """The names of the ground truth rows, and the rows that they name.
 
     Args:
         keys: `(n,)` keys, each once.
@@ -281,7 +281,7 @@ def _hint(names: Names, truth: TruthNames, any_found: bool) -> str:
 
 
 def unlike(kind: str, given: Sequence[object], have: Sequence[object]) -> str:
-    """What to say where none of the names that are given is one of the truth's; empty where either is.
+    """A message if no given name is one of the ground truth's; empty if either side has no names.
 
     Args:
         kind: what is named, in the plural.

@@ -48,7 +48,7 @@ def name_in(relative: str) -> Name:
 
 @dataclass
 class RowFolder:
-    """The folder of one row and what it holds."""
+    """The folder of one row and its content."""
 
     name: Name
     shown: str
@@ -56,7 +56,7 @@ class RowFolder:
     folders: list[Location] = field(default_factory=list)
 
     def row(self) -> Row:
-        """The row, with what is wrong with the folder's name or with folders in it."""
+        """The row, with the faults of the folder's name and content."""
         row = row_of(*self.name, self.shown)
         if row.faults:
             code, text = row.faults[0]

@@ -1,4 +1,4 @@
-"""`Signature`: the fields, files and words by which predictions of a form are told from those of others."""
+"""`Signature`: fields, files and words that tell predictions of a form from those of others."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Signature:
-    """The fields, files and words by which predictions of a form are told from those of others.
+    """Fields, files and words that tell predictions of a form from those of others.
 
     Attributes:
         fields: what a prediction consists of, for messages.

@@ -218,7 +218,7 @@ def _saved_files(location: Location) -> list[Location]:
 
 
 def _sound(table: pa.Table, budget: Budget) -> Iterator[pa.Table]:
-    """The table in parts of bounded size, once its buffers are known to hold what they claim.
+    """The table in parts of bounded size, once its buffers are validated.
 
     Mapped files are not checked by Arrow.
     """

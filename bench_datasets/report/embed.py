@@ -1,4 +1,4 @@
-"""What is put into the page: JSON that nothing can break out of, pictures as data, within a budget of bytes."""
+"""Embedded data of the page: safe JSON, and pictures as data within a budget of bytes."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def truth_key(key: str) -> str:
 
 
 def build(runs: Sequence[Run], material: Material | None) -> Content:
-    """What the page shows of the runs, but for pictures."""
+    """Build the page's content about the runs, without pictures."""
     first = runs[0].table
     keys = list(dict.fromkeys(first["key"].to_pylist()))
     place = {key: i for i, key in enumerate(keys)}

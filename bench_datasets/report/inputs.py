@@ -1,4 +1,4 @@
-"""Truth, predictions and images behind runs, as far as they are at hand, and checked to be those of the scores."""
+"""Ground truth, predictions and images of runs, where available, checked to be those of the scores."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ HELD = 32
 
 
 class Material:
-    """What a report can show beyond numbers.
+    """Data that a report can show besides numbers.
 
     Args:
         runs: of the report.

@@ -1,4 +1,4 @@
-"""Pictures in layers: the image, the truth, a prediction, and what they do not agree on; told apart by pattern too."""
+"""Pictures in layers: the image, the ground truth, a prediction, and their difference."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ FILL, STRIPE, EDGE = 70, 190, 255
 
 @dataclass(frozen=True)
 class Frame:
-    """The size that a picture is drawn at, in pixels, and that of what it shows."""
+    """Size of a picture and of its original, in pixels."""
 
     height: int
     width: int
@@ -119,7 +119,7 @@ def masks_layer(masks: list[Mask], frame: Frame, *, predicted: bool, others: Seq
 
 
 def difference_layer(truth: list[Mask], predicted: list[Mask], frame: Frame) -> bytes:
-    """Where the two unions agree, what was missed (stripes that rise), what is too much (stripes that fall)."""
+    """The difference of two unions: agreement, missed pixels (rising stripes), surplus pixels (falling stripes)."""
     rising, falling = stripes(frame.height, frame.width)
     one, other = _union(truth, frame), _union(predicted, frame)
     level = np.zeros((frame.height, frame.width), np.uint8)

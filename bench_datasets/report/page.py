@@ -74,7 +74,7 @@ def render(
 
 
 def _oracle(runs: Sequence[Run]) -> str:
-    """Whose tubes or relations the truth stood in for, run by run, in words; empty for real runs."""
+    """The run's oracle in words, run by run; empty for real runs."""
     known = [(run.name, run.result.settings.get("oracle")) for run in runs]
     if len({oracle for _, oracle in known}) == 1:
         return f"{known[0][1]}: those of the ground truth" if known[0][1] else ""

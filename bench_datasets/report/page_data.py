@@ -1,4 +1,4 @@
-"""What every benchmark's page is made of, whatever the benchmark: rows, runs, pictures, lanes, counts."""
+"""Data model of a report page: rows, runs, pictures, timelines, counts."""
 
 from __future__ import annotations
 

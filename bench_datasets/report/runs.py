@@ -76,7 +76,7 @@ def open_runs(places: Sequence[str | os.PathLike[str]], names: Sequence[str] | N
 
 
 def _check_same(first: Run, other: Run) -> None:
-    """Runs of one page are under one protocol and about the same rows, whatever else differs.
+    """Check that the runs of one page have one protocol and the same rows.
 
     Raises:
         BenchError: they are not.

@@ -1,4 +1,4 @@
-"""`Section`: what a benchmark adds to a report page."""
+"""`Section`: the part of a report page that a benchmark adds."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bench_datasets.results.result import Result
 
 @dataclass(frozen=True)
 class Section:
-    """What a benchmark adds to a report page.
+    """The part of a report page that a benchmark adds.
 
     Attributes:
         build: the page's rows and numbers of some runs, without pictures.

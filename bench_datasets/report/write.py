@@ -43,7 +43,7 @@ def write_report(
     seed: int = 0,
     limit: int = LIMIT,
 ) -> Path:
-    """Write one self-contained page about a run, or about several held against each other.
+    """Write one self-contained page about a run, or about several runs side by side.
 
     Args:
         runs: run folders or score files, of one benchmark, protocol and truth.
@@ -191,7 +191,7 @@ def _command(
     runs: Sequence[str | os.PathLike[str]], names: Sequence[str] | None, data: str | None, predictions: Sequence[str],
     split: str, *, assets: bool,
 ) -> str:  # fmt: skip
-    """What makes this page again; places as they were given."""
+    """The command that makes this page again, with the places as given."""
     words = ["bench-datasets", "report", *(os.fspath(run) for run in runs)]
     for name in names or ():
         words += ["--name", name]

@@ -1,4 +1,4 @@
-"""Runs that are to be held against each other: read, named, and checked to be about the same rows."""
+"""Load runs to compare, name them, and check that they are about the same rows."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def _name(item: Scores, i: int) -> str:
 
 
 def benchmark_of(table: Any) -> str:
-    """Whose columns a score table has.
+    """The benchmark whose columns a score table has.
 
     Raises:
         BenchError: it is no score table.
@@ -114,7 +114,7 @@ def sources_of(tables: Mapping[str, Any]) -> dict[str, str | None]:
 
 
 def scored_on(runs: Mapping[str, tuple[str | None, int]]) -> str:
-    """What runs were scored on, in words.
+    """Describe the rows that runs were scored on.
 
     Args:
         runs: source (or `None`) and number of rows by name.
@@ -190,7 +190,7 @@ def check_alike(
 
 
 def coarsest(tables: Mapping[str, pa.Table], unit: str) -> tuple[list[str], str, list[str]]:
-    """What runs of the same rows are resampled by together: the coarsest unit that any of them has.
+    """The coarsest unit that any of the runs resamples, for resampling them together.
 
     Scores of rows whose images were read bear the image's hash, others the row's key alone; runs of both kinds are
     held against each other by image, as rows of one image are no independent cases.

@@ -297,7 +297,7 @@ def _difference(
 
 
 def _holm(found: list[Difference]) -> list[Difference]:
-    """Correct p-values over what is shown together: one metric over its parts."""
+    """Correct p-values of one metric over its parts."""
     groups: dict[tuple[str, str], list[int]] = {}
     for i, item in enumerate(found):
         base = item.metric.rpartition("/")[0] if item.part == ALL and "/" in item.metric else item.metric

@@ -163,7 +163,7 @@ def as_html(comparison: Comparison) -> str:
 
 
 def as_json(comparison: Comparison) -> str:
-    """Everything as JSON: sorted nowhere, `null` for what is undefined."""
+    """All numbers as JSON, unsorted, with `null` for undefined ones."""
     content: dict[str, Any] = {
         name: getattr(comparison, name)
         for name in ("benchmark", "protocol", "names", "rows", "unit", "clusters", "draws", "permutations", "seed")

@@ -18,7 +18,7 @@ from bench_datasets.results.summarize import one_protocol, read_table
 
 @dataclass(frozen=True)
 class Kind:
-    """One kind of error: its name, and what it means in a sentence."""
+    """One kind of error: its name, and its meaning in a sentence."""
 
     name: str
     meaning: str
@@ -56,7 +56,7 @@ class Errors:
         return self._sums(self.matrix(), by)
 
     def rows(self, by: str | None = None) -> dict[str, dict[str, int]]:
-        """How many rows show each kind, by the values of a column."""
+        """Number of rows that show each kind, by the values of a column."""
         return self._sums((self.matrix() > 0).astype(np.int64), by)
 
     def grid(self) -> Grid:

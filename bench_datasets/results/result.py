@@ -1,4 +1,4 @@
-"""`Result`: the numbers of one scored run with everything needed to say what they mean, and its file `result.json`."""
+"""`Result`: all numbers of one scored run with their origin, and its file `result.json`."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class Result:
 
     @property
     def comparable_to(self) -> str | None:
-        """Whose published numbers these compare with."""
+        """The published numbers that these can be compared with."""
         return self.protocol.get("comparable_to")
 
     @property

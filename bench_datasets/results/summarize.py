@@ -219,7 +219,7 @@ def _from_python(batch: Mapping[str, Any], schema: pa.Schema) -> pa.Table:
 
 
 def oracle_of(table: pa.Table) -> str | None:
-    """What of the predictions the truth stood in for when a score table was made, or `None`."""
+    """The part of the predictions that the ground truth replaced in a score table, or `None`."""
     found = table["oracle"].to_pylist() if "oracle" in table.column_names else ()
     return ", ".join(sorted({str(oracle) for oracle in found if oracle})) or None
 

@@ -38,7 +38,7 @@ def headline(result: Result) -> str:
 
 
 def verdict(result: Result) -> list[str]:
-    """What the numbers may be compared with, and what stands in the way."""
+    """The published numbers that the result can be compared with, or the reasons against."""
     rows = result.dataset["rows"]
     if rows["expected"] is None:
         lines = [f"{rows['scored']:,} rows scored; the number of rows of the source was not recorded"]
@@ -73,7 +73,7 @@ def without_prediction(result: Result) -> list[str]:
 
 
 def resampled(result: Result) -> list[str]:
-    """What the intervals resample, in a line; none where there are no intervals."""
+    """A line about the unit that the intervals resample; empty without intervals."""
     if not result.statistics.get("draws"):
         return []
     unit, count = result.statistics.get("unit"), result.statistics.get("clusters")
@@ -98,7 +98,7 @@ def many(unit: Any, count: Any = None) -> str:
 
 
 def few(count: Any) -> bool:
-    """Whether units are too few for an interval to mean much; what was not counted is not."""
+    """Whether there are too few units for a meaningful interval; unknown counts are not few."""
     return isinstance(count, int) and count < UNITS_NEEDED
 
 

@@ -35,19 +35,19 @@ class Shape:
     distance: Callable[[Floats, Floats], Floats]
 
     def __or__(self, other: Shape) -> Shape:
-        """What is in either."""
+        """Union of two masks."""
         (a, b, c, d), (e, f, g, h) = self.bounds, other.bounds
         bounds = (min(a, e), min(b, f), max(c, g), max(d, h))
         return Shape(bounds, lambda x, y: np.minimum(self.distance(x, y), other.distance(x, y)))
 
     def __and__(self, other: Shape) -> Shape:
-        """What is in both."""
+        """Intersection of two masks."""
         (a, b, c, d), (e, f, g, h) = self.bounds, other.bounds
         bounds = (max(a, e), max(b, f), min(c, g), min(d, h))
         return Shape(bounds, lambda x, y: np.maximum(self.distance(x, y), other.distance(x, y)))
 
     def __sub__(self, other: Shape) -> Shape:
-        """What is in this and not in the other."""
+        """Pixels of this mask that are not in the other."""
         return Shape(self.bounds, lambda x, y: np.maximum(self.distance(x, y), -other.distance(x, y)))
 
 

@@ -1,4 +1,4 @@
-"""What the InstanceBench sample asks of which drawing: sets of expressions that all mean one thing among its like."""
+"""Expression sets of the InstanceBench sample, by drawing."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ def _reach(mask: Mask, share: float) -> int:
 
 
 def _others(row: Row, scene: Scene) -> list[int]:
-    """What else is seen in the scene: things of the kind asked for if there are any, else all."""
+    """Other objects of the scene: of the same kind if there are any, else all."""
     rest = [label for label in scene.masks if label not in row.things]
     kinds = {scene.names[thing - 1].split("/")[0] for thing in row.things}
     return [label for label in rest if scene.names[label - 1].split("/")[0] in kinds] or rest

@@ -124,7 +124,7 @@ class Scene:
 
 @dataclass(frozen=True)
 class Row:
-    """A row of the sample: what is asked of which scene, and the labels of the things that answer."""
+    """A row of the sample: expression, scene, and the labels of the objects that match."""
 
     id: int
     level: str

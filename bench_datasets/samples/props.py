@@ -1,4 +1,4 @@
-"""What the scenes are furnished with: people, animals, vehicles, boats, fruit, each painted by a `Pen`."""
+"""Drawn objects of the scenes: people, animals, vehicles, boats, fruit, each painted by a `Pen`."""
 
 from __future__ import annotations
 

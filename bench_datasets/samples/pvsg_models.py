@@ -89,7 +89,7 @@ def answers(model: str, video_id: str) -> dict[str, Any]:
 
 
 def _seen(labels: NDArray[np.uint8], manner: Manner, rng: random.Random) -> NDArray[np.uint8]:
-    """A frame as the model sees it: large objects first, what is small in front of them."""
+    """A frame as the model predicts it: large objects first, small ones in front of them."""
     sizes = {int(label): int(size) for label, size in zip(*np.unique(labels, return_counts=True), strict=True)}
     seen = np.zeros_like(labels)
     for label in sorted(sizes.keys() - {0}, key=lambda label: (-sizes[label], label)):

@@ -57,7 +57,7 @@ class ArrowRows:
 
 
 def rows_at_a_time(*rows: ArrowRows) -> int:
-    """How many rows to take up at a time, so that an average lot stays within `BATCH_BYTES`."""
+    """Number of rows per batch, so that an average batch stays within `BATCH_BYTES`."""
     average = max(sum(each.average for each in rows), 1)
     most = min(MOST_ROWS, max(BATCH_ROWS, int(LIGHT_BYTES / average)))
     return max(1, min(most, int(BATCH_BYTES / average)))

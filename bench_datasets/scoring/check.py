@@ -99,7 +99,7 @@ def _of_truth(code: str) -> str:
 
 
 def _tolerant(report: CheckReport, missing: str, on_fault: str) -> CheckReport:
-    """The report as the choices have it: what they allow for is no error."""
+    """The report under the options: faults that they allow are no errors."""
     if missing == "empty":
         absent = [group for group in report.errors if group.code == "missing_prediction"]
         counted = [

@@ -1,4 +1,4 @@
-"""What scoring costs: processor time and memory from counts, with constants that were measured.
+"""Estimate of the processor time and memory of a scoring, from counts and measured constants.
 
 The model is a sum: so many seconds a row, a mask, a byte of RLE and a pair of masks that meet. `scripts/bench/cost.py`
 measures the constants; they hold for the machine named in `MACHINE`, and scale with the speed of another.
@@ -53,13 +53,13 @@ class Counts:
     frames: int = 0
 
     def times(self, factor: float) -> Counts:
-        """So many times as much: of more rows, or of several models."""
+        """The counts multiplied by a factor, for more rows or several models."""
         return Counts(*(round(getattr(self, name) * factor) for name in ("rows", "masks", "bytes", "pairs", "frames")))
 
 
 @dataclass(frozen=True)
 class Cost:
-    """What a scoring takes.
+    """Estimated time and memory of a scoring.
 
     Attributes:
         seconds: of wall-clock time, on `num_proc` free cores.
@@ -104,7 +104,7 @@ def estimate(benchmark: str, counts: Counts, *, num_proc: int = 1) -> Cost:
 
 
 def count(benchmark: str, truth: Dataset) -> Counts:
-    """What there is to score if a model gives as many masks as the truth holds, of the same size.
+    """Count rows, masks, bytes and pairs, if a model predicts as many masks as the ground truth holds.
 
     Args:
         benchmark: its name.

@@ -11,7 +11,7 @@ from bench_datasets.scoring.options import ScoreOptions
 
 @dataclass
 class Faulty:
-    """The rows of a batch that have faults, by what is done about them.
+    """The rows of a batch that have faults, by their treatment.
 
     Attributes:
         options: how rows are scored.

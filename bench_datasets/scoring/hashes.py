@@ -1,4 +1,4 @@
-"""Content hashes: of a row's labels and masks, and of many rows, the same whatever the rows were read from."""
+"""Content hashes of a row's labels and masks, and of many rows, independent of the format."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One assignment of predicted to true masks a row, and what is counted from it."""
+"""Assignment of predicted masks to ground truth masks, once per row."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def linear_sum_assignment() -> Any:
 def settled(
     predicted: NDArray[np.int64], true: NDArray[np.int64], iou: NDArray[np.float64]
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Pairs that `assign` is bound to choose, told without solving anything.
+    """Pairs that `assign` must choose, found without solving the assignment.
 
     A pair whose IoU exceeds the sum of its two best rivals', the best other pair of its prediction and the best other
     pair of its truth, is in every assignment of the largest total: one without it has at most these two in its place,

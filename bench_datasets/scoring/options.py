@@ -1,4 +1,4 @@
-"""How to score: what the callers of `score`, `scorer` and `map_score` may choose, checked once."""
+"""`ScoreOptions`: the options of `score`, `scorer` and `map_score`, validated once."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ EXAMPLES = 5
 
 @dataclass(frozen=True)
 class Plan:
-    """What is to be scored, and all that is known before it is.
+    """Inputs of a scoring, paired and validated.
 
     Attributes:
         benchmark: its name.
@@ -67,7 +67,7 @@ class Plan:
 
     @property
     def lot(self) -> int:
-        """How many units to score at a time."""
+        """Number of units per batch."""
         return rows_at_a_time(ArrowRows(self.labels), self.answers)
 
     @cached_property
@@ -290,7 +290,7 @@ def sort_order(table: pa.Table, columns: Sequence[str]) -> NDArray[np.int64]:
 
 
 def _fingerprint(table: pa.Table) -> str:
-    """What `datasets` knows a table by: of its bytes, which is quicker than pickling the Dataset as it would."""
+    """The table's fingerprint for `datasets`, from its bytes; pickling would take longer."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as stream:
         stream.write_table(table)

@@ -1,4 +1,4 @@
-"""What a score table knows of where it came from: JSON in its Arrow schema, under a name of our own."""
+"""Provenance of a score table: JSON in its Arrow schema, under a name of this package."""
 
 from __future__ import annotations
 

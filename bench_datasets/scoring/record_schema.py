@@ -80,7 +80,7 @@ def validate_result(content: Mapping[str, Any]) -> None:
 
 
 def validate_provenance(content: Any) -> None:
-    """Check what a score table records of its origin; parts may be missing, unknown fields are allowed.
+    """Validate the recorded origin of a score table; parts may be missing, unknown fields are allowed.
 
     Args:
         content: `dataset`, `predictions`, `settings` and `faults` of the scores.

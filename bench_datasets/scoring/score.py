@@ -199,7 +199,7 @@ def _joined_rows(dataset: Any) -> Rows:
 
 
 def _batches(rows: Rows, metric: Benchmark) -> Iterator[list[Mapping[str, Any]]]:
-    """Rows of a list or a stream as plain values, a few at a time; what is no mask stays for the scoring to refuse."""
+    """Rows of a list or a stream as plain values in batches; the scoring refuses values that are no masks."""
     if isinstance(rows, IterableDataset) and rows.column_names:
         wanted = {*metric.truth_columns, *metric.prediction_columns, *metric.prediction_features()}
         rows = rows.select_columns([name for name in rows.column_names if name in wanted])

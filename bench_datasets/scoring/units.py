@@ -60,7 +60,7 @@ class Units:
         return len(self.truth)
 
     def fault(self, place: int, code: str, text: str) -> FaultError:
-        """What is to be raised about an answer: under its row's key, with the answer's own name if that is another.
+        """The error about a prediction: under its row's key, with the prediction's own name if it differs.
 
         Args:
             place: of the answer in `answers`.

@@ -31,7 +31,7 @@ LOT_BYTES = 1 << 25
 
 
 class Reading(NamedTuple):
-    """What reading the predictions of some units gave.
+    """The decoded predictions of some units.
 
     Attributes:
         first: the first unit.
@@ -60,7 +60,7 @@ class Readings:
         return Readings, ()
 
     def take(self, units: Sequence[int]) -> Decoded | None:
-        """What was read of these units' predictions, or `None` where that was not kept."""
+        """The decoded predictions of these units, or `None` if they were not kept."""
         numbers = np.asarray(units, np.int64)
         if not is_run(numbers):
             return None
@@ -81,7 +81,7 @@ class Readings:
 
 
 class Verified(NamedTuple):
-    """What validation leaves.
+    """The result of the validation.
 
     Attributes:
         hashes: of the sound predictions that will be scored, in any order.
@@ -137,7 +137,7 @@ class _Verification:
     keep: bool
 
     def __call__(self, lot: tuple[int, int]) -> tuple[list[str], Reading | None]:
-        """Their hashes, and what was read."""
+        """Validate one batch of units; returns hashes and decoded masks."""
         with using_engine(self.options.engine, self.options.threads):
             return self._read(*lot)
 
@@ -172,7 +172,7 @@ class _Verification:
 
 
 def _named(names: list[str], fields: pa.Table | list[Any]) -> pa.Table | list[Any]:
-    """What a prediction's hash covers beside its masks: its row's key, and its other fields."""
+    """The fields that a prediction's hash covers besides its masks: its row's key, and its other fields."""
     if isinstance(fields, pa.Table):
         return pa.table({"key": pa.array(names, pa.string()), **{name: fields[name] for name in fields.column_names}})
     return [{"key": name, **others} for name, others in zip(names, fields, strict=True)]

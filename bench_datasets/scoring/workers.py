@@ -96,7 +96,7 @@ def _follow() -> None:
 
 
 def limit_threads(threads: int) -> None:
-    """Let the libraries of this process use so many threads, as far as they can still be told."""
+    """Limit the threads of this process's libraries, where they allow it."""
     import pyarrow as pa
 
     pa.set_cpu_count(threads)

@@ -1,4 +1,4 @@
-"""A batch of InstanceBench rows as the scoring needs them, whatever they came as."""
+"""`Batch` of InstanceBench: ground truth rows with their predictions, ready to be scored."""
 
 from __future__ import annotations
 
@@ -334,7 +334,7 @@ def _track(role: Any, operation: Any) -> str | None:
 def _boxes(
     flat: list[Any] | None, per_row: NDArray[np.int64], reading: Reading
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Boxes, NaN for none and zeros for a bad one; which are bad. What is wrong with one is a fault of its row."""
+    """Parse boxes: NaN where there is none, zeros for an invalid one, and which are invalid."""
     result = np.full((int(per_row.sum()), 4), np.nan)
     bad = np.zeros(len(result), np.bool_)
     if flat is None:
@@ -432,7 +432,7 @@ def _labels(
     terms: Mapping[str, list[Any]],
     groups: NDArray[np.int64],
 ) -> list[dict[str, Any]]:
-    """What the row hash covers besides the candidates' masks."""
+    """The fields that the row hash covers besides the candidates' masks."""
     names = ("expression_id", "text", "role", "operation", "family", "track", "tags")
     result = []
     for i, key in enumerate(keys):
@@ -458,7 +458,7 @@ def _without_nulls(lists: MaskLists) -> MaskLists:
 
 
 def _kept(rows: Rows) -> Kept:
-    """Candidates with a valid mask that are no crowd; the target stays, whatever it is called."""
+    """Candidates with a valid mask that are no crowd; the target always stays."""
     count = len(rows.candidates.masks)
     row = rows.candidates.row_of
     own = np.zeros(count, np.bool_)

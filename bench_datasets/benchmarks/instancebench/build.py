@@ -130,7 +130,7 @@ class InstanceBench(SourceBuilder):
         return rows, kwargs
 
     def _of_copy(self, dl_manager: Any) -> tuple[dict[str, int], dict[str, dict[str, Any]]]:
-        """Likewise of a published copy; a stream of the Hub's takes the rows' number from the card."""
+        """Generate the rows of a published copy; a stream from the Hub takes the number of rows from the card."""
         parts = self.listing.parts
         found = survey(
             parts,

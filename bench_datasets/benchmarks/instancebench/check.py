@@ -116,7 +116,7 @@ class _Batch:
         return self.names[row] or f"prediction {self.first + row}"
 
     def faults(self, errors: Collector, warnings: Collector, paired: bool) -> int:
-        """What reading found; gives the number of masks, unsound ones included."""
+        """Collect the faults found while reading; returns the number of masks, invalid ones included."""
         unsound = 0
         for row in np.flatnonzero(self.faulty).tolist():
             for fault in self.columns["pred_faults"][row].as_py():
@@ -178,7 +178,7 @@ class _Batch:
 
 
 def _truth(truth: Dataset) -> _Truth:
-    """What the check needs of the truth: one row a TCES, or (config `expressions`) one row an expression."""
+    """The ground truth columns that the check needs: a row per TCES, or per expression (config `expressions`)."""
     if not isinstance(truth, Dataset):
         raise BenchError(f"truth: expected a Dataset, found {type(truth).__name__}; load it without streaming")
     columns = truth.column_names

@@ -1,4 +1,4 @@
-"""The expressions of a score table side by side, with what the protocol says of each."""
+"""The expressions of a score table as columns, with the protocol's choices for each."""
 
 from __future__ import annotations
 

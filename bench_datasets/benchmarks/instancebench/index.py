@@ -1,4 +1,4 @@
-"""The first pass over an InstanceBench split: what a row needs to know of the other rows.
+"""First pass over an InstanceBench split: the facts that rows need about other rows.
 
 Ids must be unique over all files of a split, and an expression may borrow the target of another one, which may stand in
 a later file. So every file is read once before rows are made. What is kept is small: the ids, and the target masks of
@@ -17,7 +17,7 @@ from bench_datasets.faults import BenchError
 
 
 class Index(NamedTuple):
-    """What the rows of a split need of one another.
+    """Facts about the rows of a split that other rows need.
 
     Attributes:
         rows: how many sets the split holds.

@@ -1,4 +1,4 @@
-"""The predictions of one row's expressions, in any form in which people have them at hand."""
+"""Read the predictions of one row's expressions from Python values of any supported form."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def _columns(ids: Sequence[str], key: str, given: Mapping[Any, Any]) -> dict[str
 
 
 def _mask(name: str, value: Any) -> tuple[Any, list[Any]]:
-    """A mask, or that of a row, with what reading the row noted."""
+    """A mask, or the mask of a row, with the faults noted when the row was read."""
     if not isinstance(value, Mapping) or "counts" in value:
         return value, []
     if not {"mask", "segmentation"} & set(value):

@@ -77,7 +77,7 @@ def pooled_deviation(one: Floats, other: Floats) -> Floats:
 
 
 def interventions(original: Expressions, conditions: dict[str, Expressions]) -> Numbers:
-    """Table 11: what the model does where its input was changed, held against its answers to the original.
+    """Table 11: the model's predictions on changed inputs, compared with those on the original input.
 
     A condition that the paper does not know is held against the original like its aids, under its own name.
     """

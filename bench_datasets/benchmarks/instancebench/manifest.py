@@ -273,7 +273,7 @@ def _names(values: Mapping[str, Any]) -> str:
 
 
 def _show(value: object) -> str:
-    """A value in a message: its kind and its beginning, whatever it is."""
+    """A value for a message: its type and its beginning."""
     if isinstance(value, (list, dict)):
         return f"{type(value).__name__} of {len(value)}"
     if isinstance(value, int) and not isinstance(value, bool) and abs(value) >= 10**40:

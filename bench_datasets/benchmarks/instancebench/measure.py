@@ -141,7 +141,7 @@ def _pixels(kept: Kept, good: Flags) -> Ints:
 
 
 def _donors(rows: Rows, mine: Ints, masks: MaskColumn, place: Ints) -> tuple[Ints, Ints]:
-    """Pixels of each expression's donor target and what the prediction shares with it; -1 and 0 without a donor."""
+    """Pixels of each donor target, and of its intersection with the prediction; -1 and 0 without a donor."""
     area, shared = np.full(len(mine), -1), np.zeros(len(mine), np.int64)
     donors = rows.donors.masks
     has = donors.present[mine]

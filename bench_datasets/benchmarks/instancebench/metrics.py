@@ -21,7 +21,7 @@ Numbers = dict[str, Statistic]
 
 
 def make(e: Expressions, columns: Sequence[NDArray[np.generic]], of: Callable[[Floats], Floats], n: int) -> Statistic:
-    """A number as a function of columns summed over the rows `(n,)` of one run; `n` is what it is about."""
+    """Make a statistic from columns that are summed over the rows `(n,)` of one run."""
     if any(column.dtype.kind == "f" for column in columns):
         return Statistic(e.rows, np.stack([np.asarray(column, np.float64) for column in columns], axis=1), of, n)
     return Statistic(e.rows, np.stack([np.asarray(column, np.int64) for column in columns], axis=1), of, n)
@@ -184,7 +184,7 @@ def nci(sums: Floats, at: int) -> Floats:
 
 
 def failures(e: Expressions, tau: float, where: Flags, assigned: Ints | None = None) -> Numbers:
-    """Tables 16 and 17: what the failing expressions `where` `(m,) bool` failed at, as shares of them."""
+    """Tables 16 and 17: the kinds of failure among the expressions `where` `(m,) bool` that failed, as shares."""
     means = e.identity.assigned if assigned is None else assigned
     failing = where & (e.q < tau)
     right, unresolved = means == e.target, means == UNRESOLVED
@@ -244,7 +244,7 @@ def boxes(e: Expressions) -> Numbers:
 
 
 def transitions(e: Expressions) -> dict[str, int]:
-    """How many core pairs go from one family (minimal) to another (variant)."""
+    """Number of core pairs that go from one family (minimal) to another (variant)."""
     minimal, variant = e.first(e.role == "minimal"), e.first(e.role == "variant")
     both = (minimal >= 0) & (variant >= 0)
     start, end = e.family[minimal[both]], e.family[variant[both]]

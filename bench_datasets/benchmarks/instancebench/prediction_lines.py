@@ -150,7 +150,7 @@ def named(record: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def name_row(row: Row, record: Mapping[str, Any], field: str, place: str) -> None:
-    """Read what a prediction answers: expression, run and condition; with a fault, the row answers nothing known."""
+    """Read a prediction's expression, run and condition; a fault is noted if they are invalid."""
     raw = record.get(field)
     name = read_word(raw)
     problem = None

@@ -87,7 +87,7 @@ def pair_expressions(expression_ids: Sequence[str], predictions: Dataset, *, who
 
 
 def _columns(predictions: Dataset) -> tuple[pa.Array, pa.Array, pa.Array, dict[int, str]]:
-    """Ids, runs and conditions as text without nulls in the last two, and what reading found wrong with a name."""
+    """Ids, runs and conditions as text without nulls in the last two, and the faults of the names."""
     if "expression_id" not in predictions.column_names:
         raise BenchError(f"predictions: expected a column expression_id, found {', '.join(predictions.column_names)}")
     fields = ("expression_id", "run", "condition", "pred_faults")
@@ -140,7 +140,7 @@ def _faults(
     problems: dict[int, str],
     whole: bool,
 ) -> list[Fault]:
-    """Predictions that answer nothing or what is answered already, in their order."""
+    """Predictions for unknown expressions and duplicate predictions, in their order."""
     rows, first = found
     second = dict(zip(rows[first != rows].tolist(), first[first != rows].tolist(), strict=True))
     unknown = np.flatnonzero(target < 0).tolist()

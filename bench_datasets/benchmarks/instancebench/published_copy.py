@@ -79,7 +79,7 @@ def copy_tables(
 
 
 def _as_line(row: Mapping[str, Any], place: str) -> dict[str, Any]:
-    """A row as a line of a manifest has it; what is of the wrong kind is left for that to refuse."""
+    """Convert a row to a line of a manifest; the manifest's parser refuses values of another type."""
     candidates, target = row["candidates"], row["target"]
     n = len(candidates or ())
     if not isinstance(target, int) or not -1 <= target < n:

@@ -37,7 +37,7 @@ def truth_key(key: str) -> str:
 
 
 def build(runs: Sequence[Run], material: Material | None) -> Content:
-    """What the page shows of InstanceBench runs, but for pictures."""
+    """Build the page's content about InstanceBench runs, without pictures."""
     every = [_repeats(run) for run in runs]
     first = every[0][0]
     keys = first.keys.tolist()
@@ -173,7 +173,7 @@ def _present(masks: MaskColumn, at: int) -> MaskColumn:
 
 
 def _facts(run: Run, repeat: str, keys: set[str]) -> dict[str, str]:
-    """What is to be said of each expression's answer."""
+    """Facts about the prediction for each expression."""
     rows = np.flatnonzero([
         k in keys and r == repeat and c == ORIGINAL
         for k, r, c in zip(*(run.table[name].to_pylist() for name in ("key", "run", "condition")), strict=True)

@@ -1,4 +1,4 @@
-"""The candidates of an InstanceBench set: masks of any kind, checked and compressed, and what is wrong with some."""
+"""Validate and compress the candidates' masks of an InstanceBench set."""
 
 from __future__ import annotations
 

@@ -174,7 +174,7 @@ def _part(e: Expressions, tau: float, where: Flags) -> Numbers:
 
 
 def _values(e: Expressions, table: pa.Table, name: str) -> np.ndarray[tuple[int], np.dtype[np.str_]]:
-    """What each expression has in a column to slice by."""
+    """The value of each expression in a column to slice by."""
     of_expression = {"operation": e.operation, "family": e.family, "role": e.role, "track": e.track}
     if name in of_expression:
         return of_expression[name]

@@ -155,7 +155,7 @@ def _tags(expression: Expression) -> list[str]:
 
 
 def _note_roles(tces: Tces, index: Index, noted: dict[str, str]) -> None:
-    """Note what is wrong with the expressions among themselves."""
+    """Note faults in the roles of the expressions of one set."""
     twice = [e.expression_id for e in tces.expressions if e.expression_id in index.repeated]
     if twice:
         noted["repeated_expression"] = "expressions " + ", ".join(dict.fromkeys(twice))

@@ -97,7 +97,7 @@ def faulty_answers(rows: Rows, kept: Kept) -> Flags:
 
 
 def _of_truth(rows: Rows, kept: Kept, i: int, columns: dict[str, dict[int, list[str]]], empty: bool) -> list[Fault]:
-    """What is wrong with the truth, as the builder noted it or as it is seen here."""
+    """Faults of the ground truth that the builder noted or that are found here."""
     key = rows.keys[i]
     noted = [code for code in rows.noted[i] if code in STOPPING]
     means = {code: _operations(rows, i) if code == UNKNOWN else FAULTS[code].meaning for code in noted}
@@ -131,7 +131,7 @@ def _operations(rows: Rows, i: int) -> str:
 
 
 def _seen(rows: Rows, i: int) -> list[tuple[str, str]]:
-    """What a row that no builder has looked at may have wrong."""
+    """Faults of a row that no builder has validated."""
     count = int(rows.candidates.groups[i + 1] - rows.candidates.groups[i])
     own = slice(int(rows.groups[i]), int(rows.groups[i + 1]))
     found = []
@@ -174,7 +174,7 @@ def _of_predictions(rows: Rows, i: int, unsound: dict[int, list[str]]) -> list[F
 
 
 def _unsound(lists: MaskLists) -> dict[int, list[str]]:
-    """What is wrong with the masks that are there, by row."""
+    """Reasons why masks are invalid, by row."""
     status = lists.masks.decoded.status
     if not lists.wrong and ((status == Status.OK) | (status == Status.NULL)).all():
         return {}
@@ -223,7 +223,7 @@ def _size_mismatch(rows: Rows, kept: Kept, i: int, columns: Sequence[str]) -> li
 
 
 def _compared(rows: Rows, kept: Kept) -> tuple[tuple[str, MaskColumn, NDArray[np.int64]], ...]:
-    """The masks that must be of the target's size: what they are called, and where each row's begin."""
+    """The masks that must have the target's size: their names, and where each row's masks begin."""
     return (
         ("pred_masks", rows.predicted.masks, rows.groups),
         ("candidates", kept.masks, kept.groups),

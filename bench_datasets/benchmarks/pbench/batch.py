@@ -1,4 +1,4 @@
-"""A batch of PBench rows as the scoring needs them, whatever they came as: Arrow tables, `map` batches, raw exports."""
+"""`Batch` of PBench: rows from Arrow tables, `map` batches or exports, ready to be scored."""
 
 from __future__ import annotations
 
@@ -368,7 +368,7 @@ def _centers(column: Any) -> pa.Array:
 
 
 def _pairs(value: Any) -> list[list[float]] | None:
-    """A list of pairs, or `None` where that is not what it is."""
+    """Parse a list of pairs; `None` if the value is not one."""
     try:
         pairs = np.array([[np.nan, np.nan] if item is None else item for item in value], np.float64)
     except (TypeError, ValueError):

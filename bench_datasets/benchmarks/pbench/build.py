@@ -113,7 +113,7 @@ class PBench(SourceBuilder):
         return [datasets.SplitGenerator(name=datasets.Split.TEST, gen_kwargs=kwargs)]
 
     def _survey(self, levels: Sequence[str], *, streaming: bool) -> Beside:
-        """Read the files' footers, check their columns, and write into `info` what the source is and holds.
+        """Read the files' footers, check their columns, and write origin and row counts into `info`.
 
         Args:
             levels: those that are to be read; the others are counted alone.

@@ -61,7 +61,7 @@ def _union(scored: Mapping[str, Any]) -> int:
 def _fates(
     predicted: MaskColumn, given: MaskColumn, truth: MaskColumn, scored: Mapping[str, Any], protocol: PBenchProtocol
 ) -> list[dict[str, Any]]:
-    """What became of each prediction, in the order given."""
+    """The outcome of each prediction, in the order given."""
     areas = predicted.areas()
     between, against_truth = pairwise_iou(predicted, predicted), pairwise_iou(predicted, truth)
     nearest = against_truth.argmax(axis=1).tolist() if len(truth) else []

@@ -112,7 +112,7 @@ def _sizes(rows: Rows, compared: Flags) -> tuple[Ints, Ints]:
 
 
 def _suppress(predicted: MaskColumn, row: Ints, compared: Flags, n: int) -> Flags:
-    """What non-maximum suppression keeps; rows without truth, which have no size, keep everything."""
+    """Apply non-maximum suppression; rows without ground truth have no size and keep every mask."""
     keep = np.ones(len(predicted), np.bool_)
     some = np.flatnonzero(compared)
     column = predicted if len(some) == len(predicted) else predicted.take(some)

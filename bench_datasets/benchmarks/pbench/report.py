@@ -34,7 +34,7 @@ def truth_key(key: str) -> str:
 
 
 def build(runs: Sequence[Run], material: Material | None) -> Content:
-    """What the page shows of PBench runs, but for pictures."""
+    """Build the page's content about PBench runs, without pictures."""
     first = runs[0].table
     keys, levels = first["key"].to_pylist(), first["level"].to_pylist()
     groups = [level for level in LEVELS if level in set(levels)]

@@ -158,7 +158,7 @@ def truth_table(
 
 
 def sound_masks(values: pa.Array) -> tuple[pa.StructArray, dict[int, str]]:
-    """Masks of any representation that a source uses, as `MASK_TYPE`, null where unsound; what is wrong by position.
+    """Convert a source's masks to `MASK_TYPE`, null where invalid; returns the reasons by position.
 
     Example:
         >>> masks, wrong = sound_masks(pa.array(['{"size": [10, 10], "counts": "d0n0b1"}', "{"]))

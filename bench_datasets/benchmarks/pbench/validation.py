@@ -144,7 +144,7 @@ def _own_size(rows: Rows, i: int) -> list[Fault]:
 
 
 def _of_prediction(rows: Rows, row: int, problems: Problems, missing: str) -> list[Fault]:
-    """What is wrong with one row's prediction, as faults with words for a person."""
+    """Faults of one row's prediction, with a sentence each."""
     key = rows.key(row)
     read = rows.reading[row].as_py() or []
     found = [Fault(fault["code"], key, f"prediction: {fault['text']}") for fault in read if stops(fault["code"])]

@@ -87,7 +87,7 @@ class Video(NamedTuple):
 
 @dataclass(frozen=True)
 class Annotation:
-    """What `pvsg.json` holds.
+    """The content of `pvsg.json`.
 
     Attributes:
         splits: the videos by our split names, in the file's order; only splits that have any.

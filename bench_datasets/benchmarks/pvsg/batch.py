@@ -1,4 +1,4 @@
-"""A batch of PVSG rows as the scoring needs them, one video at a time, whatever they came as."""
+"""`Batch` of PVSG: ground truth and prediction of one video at a time, ready to be scored."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Row:
 
     @cached_property
     def labels(self) -> dict[str, Any]:
-        """What the row hash covers beside the masks."""
+        """The fields that the row hash covers besides the masks."""
         return label_fields(self)
 
     @property
@@ -257,7 +257,7 @@ def read_rows(batch: pa.Table | Mapping[str, Any]) -> Iterator[Row]:
 
 
 def label_fields(row: Row) -> dict[str, Any]:
-    """What the row hash covers beside the masks; categories and predicates by name."""
+    """The fields that the row hash covers besides the masks; categories and predicates by name."""
     frames = row.true.frames.tolist()
     bounds = row.true.tubes.tolist()
     values = row.values

@@ -215,7 +215,7 @@ class PVSG(SourceBuilder):
         ]
 
     def _copy_generators(self, dl_manager: Any, log_level: int) -> list[datasets.SplitGenerator]:
-        """Likewise of a published copy; a stream of the Hub's takes the rows' number from the card."""
+        """Generate the rows of a published copy; a stream from the Hub takes the number of rows from the card."""
         frames, main = self.config.name == "frames", self.videos.parts
 
         def check(schema: pa.Schema, file: str, _: str) -> None:

@@ -1,4 +1,4 @@
-"""One PVSG video's relations in words and as a picture: what was asked for, and which triplet found it."""
+"""Relations of one PVSG video, and the triplets that match them, as text and as a picture."""
 
 from __future__ import annotations
 

@@ -197,7 +197,7 @@ def _integer(value: Any, who: str, what: str) -> int:
 
 
 def _text(value: Any, names: Sequence[str]) -> str:
-    """The name behind a class label; what is none stays as it is, and is noted or refused by the scoring."""
+    """The name of a class label; another value stays as it is and is refused by the scoring."""
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         return str(value)
     return names[int(value)] if 0 <= int(value) < len(names) else str(value)

@@ -1,4 +1,4 @@
-"""Oracles: the truth stands in for one of the two stages, to tell what the other one loses."""
+"""Oracles: the ground truth replaces one of the two stages, to show the loss of the other one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every triplet shares with every relation of its classes: frame counts and volumes, exact integers."""
+"""Overlap of every triplet with every relation of its classes: frame counts and volumes, exact integers."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Twins:
 
 
 class Relations(NamedTuple):
-    """What is known of each relation, whatever the triplets; each `(r,) int64`.
+    """The relations of one video, independent of the triplets; each `(r,) int64`.
 
     Attributes:
         visible: frames of the spans where both truth masks are visible.

@@ -1,4 +1,4 @@
-"""What VPQ and STQ are made of, video by video: one label a pixel, the truth's void left out.
+"""Sums for VPQ and STQ, video by video: one label per pixel, without the ground truth's void.
 
 Sources: VPQ from Kim and others, Video Panoptic Segmentation (CVPR 2020); STQ from Weber and others, STEP (NeurIPS 2021
 Datasets and Benchmarks). Void is every pixel in no truth mask.
@@ -93,7 +93,7 @@ class Frames(NamedTuple):
 
 
 def read_frames(truth: Truth, prediction: Prediction, overlaps: Overlaps) -> Frames:
-    """Give every pixel one label and measure what is left.
+    """Assign one label to every pixel and measure the remaining masks.
 
     Where predicted tubes overlap, a pixel belongs to the first of them in the given order; tubes of an unknown category
     bear no label. (The truth comes from label maps and does not overlap; if it did, the same would hold.)
@@ -134,7 +134,7 @@ def _labels(overlaps: Overlaps, left: Tubes, right: Tubes, sign: int) -> tuple[I
 
 
 def lost_parts(tubes: Tubes, count: int) -> Tubes:
-    """What each mask loses when every pixel is left to the first tube that has it; masks that lose nothing left out.
+    """The part of each mask that is lost when every pixel belongs to the first tube that covers it.
 
     Args:
         tubes: of a video, whose masks are of one size and within its frames.
@@ -245,7 +245,7 @@ def windows(truth: Truth, prediction: Prediction, frames: Frames) -> Windows:
 
 
 def quality(truth: Truth, prediction: Prediction, frames: Frames, convention: str = VOID_IGNORED) -> Quality:
-    """Count for STQ: tracks are countable tubes whatever their classes, classes are pixels whatever their tubes.
+    """Counts for STQ: tracks are countable tubes of any class, classes are pixels of any tube.
 
     Args:
         truth: of the video.

@@ -173,7 +173,7 @@ def _frames(video: Video) -> NDArray[np.int64]:
 
 
 def _masks(video: Video) -> tuple[pa.Array, dict[int, str], dict[int, str]]:
-    """All masks of the video, null where unsound; by place what is wrong, and what was left out of sound ones."""
+    """All masks of the video, null where invalid, with the reasons and notes by position."""
     if video.sound is None:
         values = [mask for tube in video.tubes for mask in tube.masks]
         noted: dict[int, str] = {}

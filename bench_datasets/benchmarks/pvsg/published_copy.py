@@ -106,7 +106,7 @@ def frames_of_videos(shards: Sequence[CopyShard], access: Access) -> Iterator[tu
 
 
 def _as_entry(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A row as an entry of the annotation file; what is of the wrong kind is left for that to refuse."""
+    """Convert a row to an entry of the annotation file; its parser refuses values of another type."""
     kept = _each(row["relations"], lambda item: _relation(item, _name(PREDICATES, item["predicate"])))
     left_out = _each(row["relations_left_out"], lambda item: _relation(item, item["predicate"]))
     return {
@@ -131,7 +131,7 @@ def _relation(item: Mapping[str, Any], predicate: Any) -> list[Any]:
 
 
 def _check_row(row: Mapping[str, Any], entry: VideoEntry, keys: set[str]) -> None:
-    """What a row says beside its entry and tubes."""
+    """Check the fields of a row besides its entry and tubes."""
     video = entry.video_id
     if video in keys:
         raise BenchError(

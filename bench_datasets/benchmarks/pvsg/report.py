@@ -32,7 +32,7 @@ def truth_key(key: str) -> str:
 
 
 def build(runs: Sequence[Run], material: Material | None) -> Content:
-    """What the page shows of PVSG runs, but for pictures."""
+    """Build the page's content about PVSG runs, without pictures."""
     del material  # everything but the pictures stands in the scores
     first, k = runs[0].table, rank_of(runs[0].result)
     predicates = texts(first, "relation_predicate").tolist()

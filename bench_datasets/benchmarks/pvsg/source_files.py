@@ -84,7 +84,7 @@ class ImageFile(NamedTuple):
 
 
 def find_layout(root: str, access: Access, ways: str) -> Layout:
-    """Look at what a root holds; a few listings, whatever the number of videos.
+    """Find the layout of a root with a few listings, independent of the number of videos.
 
     Args:
         root: path or URL of the folder, without a last slash; or of the annotation file in it.
@@ -234,7 +234,7 @@ class ImageFolder:
         return hashlib.sha256(text.encode()).hexdigest()
 
     def where(self, frame: int) -> str:
-        """What messages call a frame's image."""
+        """The name of a frame's image for messages."""
         path = self.files[frame].path
         if isinstance(path, str):
             return path
@@ -301,7 +301,7 @@ def _remote_files(url: str, access: Access) -> list[tuple[str, str]]:
 
 
 def mask_digests(layout: Layout, access: Access, videos: Iterable[tuple[str, str]], kind: str) -> list[SourceFile]:
-    """What the images of a kind are now: a file of each zip, and a digest of each video's folder.
+    """Digests of the current images of a kind: one per zip file, and one per video's folder.
 
     Args:
         layout: the root's files.

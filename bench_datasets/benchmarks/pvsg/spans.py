@@ -27,7 +27,7 @@ class Spans(NamedTuple):
 
     @classmethod
     def read(cls, lists: Sequence[Sequence[Sequence[int]]], frames: int | None = None) -> Spans:
-        """The sets behind lists of `[first, last]`; a frame counts once, whatever number of spans it is in.
+        """Parse lists of `[first, last]` into sets of frames; a frame counts once.
 
         Args:
             lists: n lists; a span that ends before it begins holds no frame.
@@ -83,7 +83,7 @@ class Spans(NamedTuple):
     def sums(
         self, cumulative: NDArray[np.int64], row: NDArray[np.int64], within: Sequence[tuple[int, int]] | None = None
     ) -> NDArray[np.int64]:
-        """What a row of numbers sums to over each set: two look-ups a range, however long it is.
+        """Sum a row of numbers over each set, with two look-ups per span.
 
         Args:
             cumulative: `(r, f + 1) int`, sums over the frames before each.

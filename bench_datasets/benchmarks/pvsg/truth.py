@@ -236,7 +236,7 @@ def truth_from_label_maps(case: Mapping[str, Any], source: str = "vidor") -> dic
 
 
 class _Notes:
-    """A video's faults, one a code; what is said again of a code is counted."""
+    """A video's faults, one per code; repeated faults of a code are counted."""
 
     def __init__(self, video_id: str) -> None:
         self._video_id = video_id
@@ -306,7 +306,7 @@ def _relations(
 
 
 def _cut(spans: Sequence[Span], bounds: Span, name: str, noted: _Notes) -> list[list[int]]:
-    """Spans within the bounds (both ends in), as the file orders them; what is cut or dropped is noted."""
+    """Cut spans to the bounds (both ends included) in the file's order; each change is noted."""
     cut = []
     if not spans:
         noted.add("span_missing", name)

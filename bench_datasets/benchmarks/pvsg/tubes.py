@@ -81,7 +81,7 @@ class Overlaps(NamedTuple):
 
 
 def frame_overlaps(left: Tubes, right: Tubes, frames: int) -> Overlaps:
-    """What the masks of two sets of tubes share, frame by frame; every mask is read once.
+    """Shared pixels of the masks of two sets of tubes, frame by frame; every mask is decoded once.
 
     Args:
         left: tubes.
@@ -176,7 +176,7 @@ class TubeLists:
         )  # fmt: skip
 
     def problems(self) -> dict[int, list[str]]:
-        """What is wrong, by row; each text names the tube's position in its row and the frame."""
+        """Reasons why tubes are invalid, by row; each names the tube's position in its row and the frame."""
         result: dict[int, list[str]] = {}
         for tube in sorted(self.broken):
             row = int(np.searchsorted(self.rows, tube, side="right")) - 1
@@ -287,7 +287,7 @@ def _from_python(rows: Sequence[Any], fields: Sequence[str]) -> TubeLists:
 
 
 def _read_tube(tube: Any) -> tuple[list[int], list[Any], str]:
-    """Frames and masks of one tube, or none and what is wrong with it."""
+    """Parse one tube: frames and masks, or the reason why it is invalid."""
     if not isinstance(tube, Mapping):
         return [], [], f"expected a tube with frames and masks, found {type(tube).__name__}"
     frames: Any = tube.get("frames")

@@ -60,7 +60,7 @@ def truth_mask_faults(row: Row) -> list[Fault]:
 
 
 def _prediction_faults(row: Row, options: ScoreOptions) -> list[Fault]:
-    """What was found when the prediction was read, and what its masks show."""
+    """Faults noted when the prediction was read, and faults of its masks."""
     found = [Fault(code, row.key, f"prediction: {text}") for code, text in row.reading if stops(code)]
     if not found:
         found = _mask_faults(row, row.predicted, "pred_tubes", "re-encode the prediction's masks (`check` lists all)")

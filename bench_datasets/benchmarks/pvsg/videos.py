@@ -26,7 +26,7 @@ THRESHOLD = 0.5
 
 
 class Answer(NamedTuple):
-    """What a run has for a relation.
+    """A run's prediction for a relation.
 
     Attributes:
         rank: of its best triplet; -1 where none of its classes and predicate overlaps.
@@ -225,7 +225,7 @@ def _closest(truth: Truth, end: int, prediction: Prediction) -> int:
 
 
 class _Frames:
-    """Images of frames, where they are at hand."""
+    """Images of frames, where they are available."""
 
     def __init__(self, material: Material) -> None:
         self.videos = dict(zip(material.keys, material.truth["video"], strict=True))

@@ -149,7 +149,7 @@ class Archive:
             raise BenchError(f"{self.where(info)}: the member cannot be read ({error})") from error
 
     def where(self, info: zipfile.ZipInfo) -> str:
-        """What messages call a member."""
+        """The name of a member for messages."""
         return f"{self.name}: {info.filename}"
 
     def close(self) -> None:

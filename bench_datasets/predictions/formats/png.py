@@ -175,7 +175,7 @@ def _coloured(pixels: NDArray[Any], shown: str) -> NDArray[np.bool_]:
 
 
 def _validate_labels(pixels: NDArray[Any], shown: str) -> None:
-    """Refuse what is no label map.
+    """Refuse an image that is no label map.
 
     Raises:
         BenchError: it has colours, too many labels, or is a grey picture.
