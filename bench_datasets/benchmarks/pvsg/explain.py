@@ -36,6 +36,8 @@ def explain(row: Mapping[str, Any], prediction: Any, protocol: str | None = None
     batch = {name: [value] for name, value in row.items()}
     batch["pred_tubes"] = [given.get("pred_tubes", given.get("tubes"))]
     batch["pred_triplets"] = [given.get("pred_triplets", given.get("triplets"))]
+    if given.get("pred_faults"):  # what a reader found wrong and left out
+        batch["pred_faults"] = [given["pred_faults"]]
     table = BENCHMARK.score_table(batch, ScoreOptions(chosen.name))
     read = next(iter(read_rows(batch)))
     truth, found = read_truth(read), read_prediction(read)[0]

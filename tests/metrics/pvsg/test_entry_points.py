@@ -213,3 +213,13 @@ def test_check_agrees_with_score(truth: Dataset, name: str, tmp_path: Path) -> N
     assert [group.code for group in report.errors] == ([code] if code else [])
     if name in NOTED:
         assert set(NOTED[name][0]) <= {group.code for group in report.warnings}
+
+
+@pytest.mark.parametrize("name", FAULTY)
+def test_explain_of_a_read_faulty_prediction_raises_its_fault(truth: Dataset, name: str) -> None:
+    code, change = FAULTY[name]
+    line = {"key": "clip", **answer(**change)}
+    for given in (line, bd.read_predictions("pvsg", [line])):
+        with pytest.raises(FaultError) as error:
+            bd.explain("pvsg", truth[0], given)
+        assert (error.value.code, error.value.key) == (code, "clip")
