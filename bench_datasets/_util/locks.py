@@ -1,21 +1,16 @@
-"""One process at a time in a folder, where the file system can tell."""
+"""One process at a time in a folder, where the file system has locks."""
 
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
 import socket
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from bench_datasets.faults import BenchError
+from filelock import FileLock, Timeout
 
-try:
-    import fcntl
-except ImportError:  # not POSIX: files still appear whole, the work may be done twice
-    fcntl = None  # type: ignore[assignment]
+from bench_datasets.faults import BenchError
 
 PATIENCE = 3.0
 """Seconds to wait for a process that is about to end."""
@@ -23,40 +18,57 @@ PATIENCE = 3.0
 
 @contextlib.contextmanager
 def alone(folder: Path, what: str) -> Iterator[None]:
-    """Hold the folder's lock; it goes with the process, however that ends.
+    """Hold the folder's lock; the operating system frees it when the process ends, however that ends.
+
+    The lock is that of `filelock`, on POSIX and on Windows. Its file may be emptied by a process that waits, so the
+    holder's name stands in a file of its own, `holder`. Where the file system has no locks, nothing is held: files
+    still appear whole, the work may be done twice.
+
+    On POSIX a forked worker shares the lock: it is free when the process and its workers have ended.
 
     Args:
-        folder: is made; gets a file `lock`.
+        folder: is made; gets the files `lock` and `holder`.
         what: is being done, for the message.
 
     Raises:
-        BenchError: another process holds it.
-        OSError: the file can't be made.
+        BenchError: another process, or another call in this one, holds it.
+        OSError: the files can't be made.
+
+    Example:
+        >>> import tempfile
+        >>> folder = Path(tempfile.mkdtemp()) / "run"
+        >>> with alone(folder, "this scoring"):
+        ...     sorted(file.name for file in folder.iterdir())
+        ['holder', 'lock']
     """
     folder.mkdir(parents=True, exist_ok=True)
-    if fcntl is None:
+    file, holder = folder / "lock", folder / "holder"
+    file.touch()  # says by itself that the folder can't be written; what comes later is the lock's
+    lock = FileLock(str(file))
+    with contextlib.suppress(OSError, NotImplementedError):  # a file system without locks
+        try:
+            lock.acquire(timeout=PATIENCE, poll_interval=0.05)
+        except Timeout as error:
+            raise _held(folder, what, _named(holder)) from error
+        except RuntimeError as error:  # newer versions of filelock see that a process would wait for itself
+            raise _held(folder, what, f"process {os.getpid()} itself") from error
+    try:
+        if lock.is_locked:
+            with contextlib.suppress(OSError):  # the name is for messages only
+                holder.write_text(f"process {os.getpid()} on {socket.gethostname()}", encoding="utf-8")
         yield
-        return
-    # Of the kind that worker processes do not inherit.
-    with open(folder / "lock", "a+", encoding="utf-8") as file:
-        since = time.monotonic()
-        while True:
-            try:
-                fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError as error:
-                if error.errno not in (errno.EACCES, errno.EAGAIN):
-                    break  # a file system without locks
-                if time.monotonic() - since > PATIENCE:
-                    file.seek(0)
-                    holder = file.read(200).strip() or "another process"
-                    raise BenchError(
-                        f"{folder.parent}: {what} is being done already, by {holder}; wait for it, end it, or use"
-                        " another folder"
-                    ) from error
-                time.sleep(0.05)
-            else:
-                file.truncate(0)
-                file.write(f"process {os.getpid()} on {socket.gethostname()}")
-                file.flush()
-                break
-        yield
+    finally:
+        lock.release()
+
+
+def _named(holder: Path) -> str:
+    """What the file says about the process that holds the lock."""
+    with contextlib.suppress(OSError):
+        return holder.read_text(encoding="utf-8", errors="replace")[:200].strip() or "another process"
+    return "another process"
+
+
+def _held(folder: Path, what: str, holder: str) -> BenchError:
+    return BenchError(
+        f"{folder.parent}: {what} is being done already, by {holder}; wait for it, end it, or use another folder"
+    )

@@ -321,10 +321,8 @@ def test_out_that_cannot_be_written(run: Callable[..., Any], mini: list[object],
 
 
 def test_score_folder_in_use_is_refused_before_reading(run: Callable[..., Any], tmp_path: Path) -> None:
-    fcntl = pytest.importorskip("fcntl")
-    assert fcntl
     code = (
-        "import fcntl, sys; file = open(sys.argv[1], 'a+'); fcntl.lockf(file, fcntl.LOCK_EX);"
+        "import filelock, sys; lock = filelock.FileLock(sys.argv[1]); lock.acquire();"
         "print('held', flush=True); sys.stdin.read()"
     )
     (tmp_path / "run" / ".scoring").mkdir(parents=True)

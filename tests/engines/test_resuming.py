@@ -253,7 +253,10 @@ def test_two_processes_at_once(method: str, tmp_path: Path, monkeypatch: pytest.
 
 
 def test_without_locks_files_are_whole_all_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(locks, "fcntl", None)
+    def refuse(lock: object, **options: float) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(locks.FileLock, "acquire", refuse)
     assert len(execution.score_in_parts(plan_of(), tmp_path)) == 35
 
 
