@@ -22,7 +22,7 @@ import bench_datasets.benchmark
 ROOT = Path(bench_datasets.__file__).parent
 FILES = sorted(ROOT.rglob("*.py"))
 LAYERS = [
-    {"_util", "faults", "plugins"},
+    {"_compat", "_util", "faults", "plugins"},
     {"benchmark"},
     {"masks"},
     {"data", "predictions"},

@@ -10,6 +10,8 @@ import pyarrow as pa
 from datasets import Dataset
 from numpy.typing import NDArray
 
+from bench_datasets._compat import indices_of, whole_table
+
 
 def list_column(
     kind: pa.DataType, values: Any, sizes: NDArray[np.int64], present: NDArray[np.bool_] | None = None
@@ -73,9 +75,8 @@ def arrow_columns(dataset: Dataset, names: Sequence[str]) -> pa.Table:
         >>> arrow_columns(rows.select([2, 0]), ["id"]).to_pydict(), arrow_columns(rows, ["text"]).num_rows
         ({'id': [3, 1]}, 3)
     """
-    if dataset._indices is None:
-        whole: pa.Table = dataset.data.table
-        return whole.select(list(names))
+    if indices_of(dataset) is None:
+        return whole_table(dataset).select(list(names))
     chosen: pa.Table = dataset.select_columns(list(names)).with_format("arrow")[:]
     return chosen
 

@@ -8,6 +8,7 @@ import stat
 from collections.abc import Sequence
 from typing import IO, Any, cast
 
+from bench_datasets._compat import path_in
 from bench_datasets.faults import BenchError, shorten
 
 
@@ -94,7 +95,7 @@ def open_file(fs: Any, path: str, shown: str | None = None, **options: Any) -> I
         OSError: the file is missing or may not be read.
     """
     if getattr(fs, "local_file", False):
-        return open_regular(fs._strip_protocol(path), shown)
+        return open_regular(path_in(fs, path), shown)
     return cast("IO[bytes]", fs.open(path, "rb", **options))
 
 

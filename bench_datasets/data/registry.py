@@ -16,6 +16,7 @@ import sys
 import threading
 from typing import Any
 
+from bench_datasets._compat import packaged_modules
 from bench_datasets.benchmark import BENCHMARKS, get_benchmark
 from bench_datasets.faults import BenchError
 
@@ -36,7 +37,7 @@ def register(name: str, module: str, package: str = "") -> None:
         BenchError: `datasets` or another builder of ours has the name already, or the module does not exist.
         ImportError: the installed `datasets` has no such table or factory.
     """
-    modules, factory = _internals()
+    modules, factory = packaged_modules()
     with _LOCK:
         if name in modules and modules[name] != _LATER and modules[name][0] != module:
             raise BenchError(f"register: the name {name!r} is taken by {modules[name][0]}")
@@ -52,7 +53,7 @@ def register_later(name: str) -> None:
     Raises:
         BenchError: `datasets` has the name already.
     """
-    modules, factory = _internals()
+    modules, factory = packaged_modules()
     with _LOCK:
         if name not in modules:
             _enter(name, _LATER, modules, factory)
@@ -73,7 +74,7 @@ def registered() -> list[str]:
     Raises:
         ImportError: the installed `datasets` has no such table or factory.
     """
-    modules, factory = _internals()
+    modules, factory = packaged_modules()
     return sorted(name for name in getattr(factory.get_module, "_bench_datasets", ()) if name in modules)
 
 
@@ -91,16 +92,6 @@ def module_hash(module: str, package: str = "") -> str:
     if importlib.util.find_spec(module) is None:
         raise BenchError(f"register: there is no module {module!r}")
     return hashlib.sha256(f"{module}\n{package}".encode()).hexdigest()
-
-
-def _internals() -> tuple[dict[str, tuple[str, str]], Any]:
-    """The table of packaged modules and the factory that reads it."""
-    try:
-        from datasets.load import PackagedDatasetModuleFactory
-        from datasets.packaged_modules import _PACKAGED_DATASETS_MODULES
-    except ImportError as error:
-        raise ImportError(f"bench_datasets needs datasets>=5.2,<6: {error}") from error
-    return _PACKAGED_DATASETS_MODULES, PackagedDatasetModuleFactory
 
 
 def _wrap(original: Any, names: set[str]) -> Any:
@@ -121,9 +112,9 @@ def _wrap(original: Any, names: set[str]) -> Any:
             None if config is None else config.token,
             None if config is None else config.storage_options,
         )
-        if _internals()[0][self.name] == _LATER:
+        if packaged_modules()[0][self.name] == _LATER:
             register(self.name, get_benchmark(self.name).builder, BENCHMARKS.plugins[self.name].package)
-        module, digest = _internals()[0][self.name]
+        module, digest = packaged_modules()[0][self.name]
         return DatasetModule(module, digest, {"data_files": request, "dataset_name": self.name})
 
     get_module._bench_datasets = names  # type: ignore[attr-defined]

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import sys
 from collections.abc import Sequence
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
+from bench_datasets._compat import EVALUATE_LOADING, rename_in_evaluate
 from bench_datasets.benchmark import BENCHMARKS, get_benchmark
-
-_LOADING = "evaluate.loading"
 
 _PLUGIN = '''"""{title} for `evaluate.load`: the same numbers as `bench_datasets` gives."""
 
@@ -57,8 +54,8 @@ def serve_by_name() -> None:
     `evaluate` has no table of names, so its function that looks for a module is wrapped, for our names only. It is
     wrapped when `evaluate` is imported, which this package does not do before it needs to.
     """
-    if _LOADING in sys.modules:
-        _wrap(sys.modules[_LOADING])
+    if EVALUATE_LOADING in sys.modules:
+        rename_in_evaluate(sys.modules[EVALUATE_LOADING], _our_path)
     elif not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         sys.meta_path.insert(0, _Finder())
 
@@ -70,7 +67,7 @@ class _Finder(MetaPathFinder):
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         """The module's own spec, with one more step after its code has run; `None` for every other module."""
-        if fullname != _LOADING:
+        if fullname != EVALUATE_LOADING:
             return None
         with contextlib.suppress(ValueError):  # another thread was here
             sys.meta_path.remove(self)
@@ -80,22 +77,11 @@ class _Finder(MetaPathFinder):
 
             def exec_module(module: ModuleType) -> None:
                 run(module)
-                _wrap(module)
+                rename_in_evaluate(module, _our_path)
 
             spec.loader.exec_module = exec_module  # type: ignore[method-assign]
         return spec
 
 
-def _wrap(loading: Any) -> None:
-    original = getattr(loading, "evaluation_module_factory", None)
-    if original is None or hasattr(original, "_bench_datasets"):
-        return
-
-    @functools.wraps(original)
-    def evaluation_module_factory(path: Any, *args: Any, **kwargs: Any) -> Any:
-        if isinstance(path, str) and (path in BENCHMARKS.own or path in BENCHMARKS.plugins):
-            path = metric_path(path)
-        return original(path, *args, **kwargs)
-
-    evaluation_module_factory._bench_datasets = True  # type: ignore[attr-defined]
-    loading.evaluation_module_factory = evaluation_module_factory
+def _our_path(path: str) -> str:
+    return metric_path(path) if path in BENCHMARKS.own or path in BENCHMARKS.plugins else path

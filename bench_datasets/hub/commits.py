@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from bench_datasets._compat import was_committed
 from bench_datasets.faults import BenchError
 from bench_datasets.hub import client
 from bench_datasets.hub.repo import Content, Head, size_of
@@ -251,7 +252,7 @@ class _Work:
             parent_commit=head.sha,
         )
         added = [operation for operation in operations if isinstance(operation, CommitOperationAdd)]
-        if added and not any(operation._is_committed for operation in added):
+        if added and not any(was_committed(operation) for operation in added):
             # Somebody else has just sent the same, and the client saw in time that nothing was left to do.
             head, number = self.look(api)
             return self.result(api, str(head.sha), (), number)

@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 from datasets import Dataset, Features
 
+from bench_datasets._compat import features_for_card
 from bench_datasets.benchmark import get_benchmark
 from bench_datasets.faults import BenchError
 from bench_datasets.hub import cards
@@ -208,7 +209,7 @@ def _config(
         name=config,
         paths=paths,
         meaning=form.configs.get(config, f"a row of {get_benchmark(truth.benchmark).title}"),
-        features=_listed(features),
+        features=features_for_card(features),
         columns=list(describe(truth.benchmark, config, Features(own))),
         default=config == form.default_config,
         **_sums(splits),
@@ -233,7 +234,7 @@ def _preview_config(benchmark: str, preview: Preview) -> cards.Config:
         name="preview",
         paths={split: [f"preview/{split}-*"] for split in preview.shards},
         meaning="a picture of a row, to look through",
-        features=_listed(features),
+        features=features_for_card(features),
         columns=list(describe(benchmark, "preview", features)),
         **_sums(preview.shards),
     )
@@ -245,11 +246,6 @@ def _sums(splits: Mapping[str, Sequence[Shard]]) -> dict[str, Any]:
         "bytes": {split: sum(shard.bytes for shard in shards) for split, shards in splits.items()},
         "size": sum(shard.size for shards in splits.values() for shard in shards),
     }
-
-
-def _listed(features: Features) -> list[Any]:
-    found: list[Any] = features._to_yaml_list()
-    return found
 
 
 def _hash(

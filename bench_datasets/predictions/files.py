@@ -10,6 +10,7 @@ from typing import IO, Any
 
 from fsspec.implementations.local import LocalFileSystem
 
+from bench_datasets._compat import path_in
 from bench_datasets._util.untrusted import open_file, refuse_outside
 from bench_datasets.benchmark import known_parts
 from bench_datasets.data.provenance import without_secrets
@@ -92,7 +93,7 @@ class Location:
         Raises:
             BenchError: a symbolic link leads out of the folder.
         """
-        root, above = self.fs._strip_protocol(self.path).rstrip("/"), self.shown.rstrip("/")
+        root, above = path_in(self.fs, self.path).rstrip("/"), self.shown.rstrip("/")
         entries = []
         for relative, is_folder, is_link in (
             _local(root) if getattr(self.fs, "local_file", False) else self._found(root)
@@ -183,7 +184,7 @@ def locate(path: str | os.PathLike[str]) -> Location:
         raise BenchError(f"predictions: expected a path or URL as text, found {text!r}")
     if "://" not in text:
         fs = LocalFileSystem()
-        return Location(fs, fs._strip_protocol(text), text)
+        return Location(fs, path_in(fs, text), text)
     try:
         fs, inner = open_url(text)
     except (ValueError, ImportError) as error:

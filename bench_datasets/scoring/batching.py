@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from datasets import Dataset
-from datasets.formatting import query_table
 from numpy.typing import NDArray
+
+from bench_datasets._compat import indices_of, take_rows
 
 BATCH_ROWS = 64
 """Rows that are taken up at a time; the scoring cuts them further by bytes."""
@@ -36,14 +37,13 @@ class ArrowRows:
 
     def __init__(self, dataset: Dataset, names: Sequence[str] | None = None) -> None:
         self._table = dataset.data if names is None else dataset.data.select(list(names))
-        self._indices = dataset._indices
+        self._indices = indices_of(dataset)
 
     def __len__(self) -> int:
         return int((self._table if self._indices is None else self._indices).num_rows)
 
     def __getitem__(self, rows: slice | Sequence[int]) -> pa.Table:
-        found: pa.Table = query_table(self._table, rows, indices=self._indices)
-        return found
+        return take_rows(self._table, rows, self._indices)
 
     @property
     def schema(self) -> pa.Schema:

@@ -6,9 +6,9 @@ import json
 from typing import Any
 
 import pyarrow as pa
-from datasets import Dataset, DatasetInfo, Features, IterableDataset
-from datasets.arrow_writer import ArrowWriter
+from datasets import Dataset, Features, IterableDataset
 
+from bench_datasets._compat import features_entry
 from bench_datasets.faults import BenchError
 from bench_datasets.scoring.record_schema import validate_provenance
 
@@ -24,7 +24,7 @@ def with_provenance(table: pa.Table, features: Features, provenance: dict[str, A
     `datasets` rewrites the metadata of every table but keeps what stands inside its own entry, so that is where the
     provenance goes; it survives `Dataset(...)`, `save_to_disk` and files that we write, not `Dataset.to_parquet`.
     """
-    content = json.loads(ArrowWriter._build_metadata(DatasetInfo(features=features))["huggingface"])
+    content = features_entry(features)
     if provenance is not None:
         content[_NAME] = provenance
     return table.replace_schema_metadata({_DATASETS: json.dumps(content, sort_keys=True).encode()})

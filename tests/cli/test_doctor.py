@@ -106,7 +106,7 @@ def test_no_secret_is_shown(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_is_missing_is_said(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(doctor, "PACKAGES", ("numpy", "surely-not-installed"))
     monkeypatch.setattr(doctor, "EXTRAS", {"fast": ("surely_not_installed", "speed")})
-    monkeypatch.setattr("bench_datasets.data.registry._internals", lambda: 1 / 0)
+    monkeypatch.setattr("bench_datasets.data.registry.packaged_modules", lambda: 1 / 0)
     monkeypatch.setenv("BENCH_DATASETS_PVSG", str(tmp_path / "gone"))
     done = run("doctor", "--timeout", 0)
     assert done.exit_code == 1

@@ -8,6 +8,7 @@ from typing import IO, TypeVar
 
 import pyarrow as pa
 
+from bench_datasets._compat import zip_directory_size
 from bench_datasets.faults import BenchError, FaultError
 from bench_datasets.predictions.coerce import read_scores
 from bench_datasets.predictions.files import Location
@@ -104,11 +105,11 @@ def _refuse_many(raw: IO[bytes], shown: str) -> None:
     Raises:
         BenchError: it is.
     """
-    end = getattr(zipfile, "_EndRecData")(raw)  # noqa: B009 - what `ZipFile` itself reads first; not typed
-    if end and end[5] > MAX_DIRECTORY:
+    size = zip_directory_size(raw)
+    if size > MAX_DIRECTORY:
         raise BenchError(
             f"{shown}: expected an archive whose list of members takes at most {MAX_DIRECTORY:,} bytes, found"
-            f" {end[5]:,}; write one archive per row"
+            f" {size:,}; write one archive per row"
         )
 
 
