@@ -1,4 +1,4 @@
-"""Every use of names that datasets, fsspec, huggingface_hub, evaluate and zipfile keep private.
+"""Every use of names that datasets, fsspec, huggingface_hub, evaluate, scipy and zipfile keep private.
 
 A new version of these libraries may rename them without notice. Each function here uses one such name and has a test of
 its own in `tests/test_compat.py`, so that a version that differs fails there, and is worked around here.
@@ -6,10 +6,15 @@ its own in `tests/test_compat.py`, so that a version that differs fails there, a
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import importlib.util
 import json
+import sys
 import zipfile
 from collections.abc import Callable, Sequence
+from importlib.machinery import EXTENSION_SUFFIXES
+from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -184,3 +189,29 @@ def zip_directory_size(raw: IO[bytes]) -> int:
     """
     end = getattr(zipfile, "_EndRecData")(raw)  # noqa: B009 - not typed
     return int(end[5]) if end else 0
+
+
+@functools.cache
+def linear_sum_assignment() -> Any:
+    """SciPy's solver of assignments.
+
+    Uses the compiled module `scipy/optimize/_lsap`, where that is found, because importing the whole of
+    `scipy.optimize` takes a quarter of a second.
+
+    Example:
+        >>> linear_sum_assignment()([[0.2, 0.9], [0.8, 0.9]], maximize=True)[1]
+        array([1, 0])
+    """
+    scipy = importlib.util.find_spec("scipy")
+    if "scipy.optimize" not in sys.modules and scipy is not None and scipy.origin is not None:
+        for suffix in EXTENSION_SUFFIXES:
+            file = Path(scipy.origin).parent / "optimize" / f"_lsap{suffix}"
+            found = importlib.util.spec_from_file_location("scipy.optimize._lsap", file)
+            if file.is_file() and found is not None and found.loader is not None:
+                with contextlib.suppress(ImportError, AttributeError):
+                    module = importlib.util.module_from_spec(found)
+                    found.loader.exec_module(module)
+                    return module.linear_sum_assignment
+    from scipy import optimize
+
+    return optimize.linear_sum_assignment

@@ -166,3 +166,26 @@ def test_private_names_of_libraries_are_used_in_compat_only() -> None:
             if PRIVATE & set(names):
                 found.add(file.relative_to(PACKAGE).as_posix())
     assert found == {"_compat.py"}
+
+
+def test_linear_sum_assignment_alone_equals_scipy_optimize() -> None:
+    from scipy import optimize
+
+    random = np.random.default_rng(3)
+    for n, m in ((1, 1), (3, 5), (6, 2), (8, 8), (0, 4)):
+        table = np.round(random.random((n, m)), 1)  # with ties
+        for found, expected in zip(
+            _compat.linear_sum_assignment()(table, maximize=True),
+            optimize.linear_sum_assignment(table, True),
+            strict=True,
+        ):
+            np.testing.assert_array_equal(found, expected)
+
+
+def test_linear_sum_assignment_without_its_module_is_scipy_optimize(monkeypatch: pytest.MonkeyPatch) -> None:
+    from scipy import optimize
+
+    _compat.linear_sum_assignment.cache_clear()
+    monkeypatch.setattr(_compat, "EXTENSION_SUFFIXES", [".absent"])
+    assert _compat.linear_sum_assignment() is optimize.linear_sum_assignment
+    _compat.linear_sum_assignment.cache_clear()

@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from bench_datasets._compat import linear_sum_assignment
 from bench_datasets.masks import MASK_TYPE, MaskColumn
-from bench_datasets.scoring.matching import linear_sum_assignment
 from bench_datasets.scoring.prepare import Plan, UnitScorer
 
 if TYPE_CHECKING:

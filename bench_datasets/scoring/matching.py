@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
-import importlib.util
-import sys
-from functools import cache
-from importlib.machinery import EXTENSION_SUFFIXES
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bench_datasets._compat import linear_sum_assignment
 from bench_datasets.faults import BenchError
 from bench_datasets.masks import quotient
 
@@ -58,28 +53,6 @@ def assign(iou: ArrayLike) -> Assignment:
         raise BenchError(f"iou: expected values in [0, 1], got {table.min():g} to {table.max():g}")
     predicted, true = linear_sum_assignment()(table, maximize=True)
     return Assignment(predicted, true)
-
-
-@cache
-def linear_sum_assignment() -> Any:
-    """SciPy's solver of assignments.
-
-    Its compiled module is loaded by itself where it is found, because importing the whole of `scipy.optimize` takes a
-    quarter of a second.
-    """
-    scipy = importlib.util.find_spec("scipy")
-    if "scipy.optimize" not in sys.modules and scipy is not None and scipy.origin is not None:
-        for suffix in EXTENSION_SUFFIXES:
-            file = Path(scipy.origin).parent / "optimize" / f"_lsap{suffix}"
-            found = importlib.util.spec_from_file_location("scipy.optimize._lsap", file)
-            if file.is_file() and found is not None and found.loader is not None:
-                with contextlib.suppress(ImportError, AttributeError):
-                    module = importlib.util.module_from_spec(found)
-                    found.loader.exec_module(module)
-                    return module.linear_sum_assignment
-    from scipy import optimize
-
-    return optimize.linear_sum_assignment
 
 
 def settled(
