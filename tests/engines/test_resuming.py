@@ -256,8 +256,9 @@ def test_without_locks_files_are_whole_all_the_same(tmp_path: Path, monkeypatch:
     def refuse(lock: object, **options: float) -> None:
         raise OSError(errno.ENOLCK, "No locks available")
 
+    plan = plan_of()
     monkeypatch.setattr(locks.FileLock, "acquire", refuse)
-    assert len(execution.score_in_parts(plan_of(), tmp_path)) == 35
+    assert len(execution.score_in_parts(plan, tmp_path)) == 35
 
 
 def test_what_dead_processes_left_is_swept(tmp_path: Path) -> None:
