@@ -515,7 +515,33 @@ def test_command_line_shards_and_check_give_the_expected_verdict(
         assert (parts / "all" / "scores.parquet").read_bytes() == (out / "scores.parquet").read_bytes()
 
 
-NO_LISTS = {"dictionary of masks": {"a": A}, "one mask": A, "text": "abc"}
+def pbench_calls(given: Input, tmp_path: Path) -> list[Callable[..., Any]]:
+    """Every Python entry point with rows of Python values, which need not be of one type."""
+    truth = [dict(row) for row in pbench_truth(given)]
+    names = {f"pred_{name}" for found in given.predictions.values() for name in found}
+    beside = [
+        {**row, **{name: given.predictions.get(key, {}).get(name[5:]) for name in names}}
+        for key, row in zip(given.truth, truth, strict=True)
+    ]
+    columns = {name: [row[name] for row in beside] for name in beside[0]}
+    file = str(_file("pbench", given, tmp_path))
+    return [
+        lambda **options: bd.score("pbench", truth, pbench_lines(given), **options),
+        lambda **options: bd.score("pbench", truth, file, **options),
+        lambda **options: bd.map_score(beside, "pbench", **options),
+        lambda **options: pa.table(bd.scorer("pbench", **options)(columns), bd.score_features("pbench").arrow_schema),
+        lambda **options: evaluate.load(bd.metric_path("pbench")).compute(**pbench_evaluate(given), **options),
+    ]
+
+
+def pbench_number(found: Any) -> float:
+    """The headline of a score table, or of what `evaluate` gives."""
+    return headline(
+        "pbench", found if isinstance(found, dict) else bd.summarize("pbench", found, draws=0).metrics, None
+    )
+
+
+NO_LISTS = {"dictionary of masks": {"a": A}, "one mask": A, "text": "abc", "text of one mask": json.dumps(A)}
 
 
 @pytest.mark.parametrize("masks", NO_LISTS.values(), ids=NO_LISTS)
@@ -523,23 +549,53 @@ def test_masks_that_are_no_list_are_malformed_masks_everywhere(masks: Any, tmp_p
     """The scores of such a row are not read, so that the fault is not that their number differs."""
     given = pbench_input()
     predicted(1, masks=masks)(given)
-    truth = [dict(row) for row in pbench_truth(given)]
-    beside = [
-        {**row, "pred_masks": found["masks"], "pred_scores": found["scores"]}
-        for row, found in zip(truth, given.predictions.values(), strict=True)
-    ]
-    columns = {name: [row[name] for row in beside] for name in beside[0]}
-    calls: list[Callable[[], Any]] = [
-        lambda: bd.score("pbench", truth, pbench_lines(given)),
-        lambda: bd.score("pbench", truth, str(_file("pbench", given, tmp_path))),
-        lambda: bd.map_score(beside, "pbench"),
-        lambda: bd.scorer("pbench")(columns),
-        lambda: evaluate.load(bd.metric_path("pbench")).compute(**pbench_evaluate(given)),
-    ]
-    for call in calls:
+    for call in pbench_calls(given, tmp_path):
         with pytest.raises(bd.FaultError) as stopped:
             call()
         assert (stopped.value.code, stopped.value.key[-1]) == ("malformed_mask", "1")
+
+
+TEXTS = {
+    "list": json.dumps([A, B]),
+    "list of texts": [json.dumps(A), json.dumps(B)],
+    "list of dictionary and text": [A, json.dumps(B)],
+}
+
+
+@pytest.mark.parametrize("masks", TEXTS.values(), ids=TEXTS)
+def test_masks_as_json_text_are_read_everywhere(masks: Any, tmp_path: Path) -> None:
+    given = pbench_input()
+    predicted(1, masks=masks, scores="[0.5, 0.25]")(given)
+    for call in pbench_calls(given, tmp_path):
+        assert pbench_number(call()) == 1.0
+    assert not bd.check("pbench", pbench_lines(given), pbench_truth(given)).errors
+    predicted(1, masks=json.dumps([A, BROKEN]))(given)
+    for call in pbench_calls(given, tmp_path):
+        with pytest.raises(bd.FaultError) as stopped:
+            call()
+        assert (stopped.value.code, stopped.value.key[-1]) == ("malformed_mask", "1")
+        assert pbench_number(call(on_fault="count-as-wrong")) == 0.5
+
+
+def test_instancebench_masks_and_boxes_as_json_text_are_read_everywhere() -> None:
+    given = instancebench_input()
+    truth = [dict(row) for row in instancebench_truth(given)]
+    masks = [json.dumps([A, json.dumps(A)]), [json.dumps(A), A]]
+    boxes = ["[[0, 0, 5, 1], [0, 0, 5, 1]]", ["[0, 0, 5, 1]", [0, 0, 5, 1]]]
+    beside = [{**row, "pred_masks": m, "pred_boxes": b} for row, m, b in zip(truth, masks, boxes, strict=True)]
+    for row in given.predictions.values():
+        row |= {"mask": json.dumps(A), "box": "[0, 0, 5, 1]"}
+    columns = {name: [row[name] for row in beside] for name in beside[0]}
+    found = [
+        bd.score("instancebench", truth, instancebench_lines(given)),
+        bd.map_score(beside, "instancebench"),
+        pa.table(bd.scorer("instancebench")(columns), bd.score_features("instancebench").arrow_schema),
+    ]
+    for scores in found:
+        result = bd.summarize("instancebench", scores, draws=0)
+        assert (result.metrics["miou"].value, result.faults) == (1.0, {})
+    metric = evaluate.load(bd.metric_path("instancebench"))
+    assert metric.compute(predictions=masks, references=truth)["miou"] == 1.0
 
 
 @pytest.mark.parametrize("entry", ENTRY_POINTS)

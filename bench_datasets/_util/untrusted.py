@@ -194,3 +194,18 @@ def load_json(text: str | bytes) -> Any:
         bench_datasets._util.untrusted.RepeatedNameError: the name 'id' twice in one object; keep one
     """
     return json.loads(text if isinstance(text, str) else text.decode("utf-8"), object_pairs_hook=_unique)
+
+
+def load_text(value: object) -> object:
+    """Parse a value that is JSON text of a list or an object; return any other value as it is.
+
+    Example:
+        >>> load_text("[1, 2]"), load_text("[1, 2"), load_text("word"), load_text(3)
+        ([1, 2], '[1, 2', 'word', 3)
+    """
+    if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
+        try:
+            return load_json(value)
+        except (ValueError, RecursionError):
+            return value
+    return value

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -10,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from bench_datasets._util.untrusted import load_text
 from bench_datasets.masks import MASK_TYPE, MaskColumn, joined, list_offsets, list_values, parse_masks
 
 CHUNK_BYTES = 1 << 22
@@ -103,8 +103,8 @@ def read_mask_lists(column: pa.Array | pa.ChunkedArray | Sequence[Any]) -> MaskL
     """The masks of a column.
 
     Args:
-        column: an Arrow array of lists of mask structs (read in place), of lists of JSON texts (older exports of
-            PBench), or any sequence of Python lists of masks; a row may be null.
+        column: an Arrow array of lists of mask structs (read in place), of lists of JSON texts or of JSON
+            texts of lists (older exports of PBench), or any sequence of Python lists of masks; a row may be null.
     """
     if isinstance(column, (pa.Array, pa.ChunkedArray)):
         array = joined(column)
@@ -132,24 +132,15 @@ def _from_python(rows: Sequence[Any]) -> MaskLists:
     flat: list[Any] = []
     sizes, present, wrong = [], [], {}
     for row in rows:
-        items = row
+        items = row = load_text(row)
         if row is not None and (isinstance(row, (str, bytes, dict)) or not hasattr(row, "__len__")):
             items = [None]
             wrong[len(flat)] = f"{_NO_LIST}, found {type(row).__name__}"
         items = [] if items is None else list(items)
         sizes.append(len(items))
         present.append(row is not None)
-        flat.extend(_from_json(item) for item in items)
+        flat.extend(load_text(item) for item in items)
     masks, unsound = parse_masks(flat)
     groups = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)]).astype(np.int64)
     column = MaskColumn.from_arrow(masks if len(masks) else pa.array([], MASK_TYPE))
     return MaskLists(column, groups, np.array(present, np.bool_), {**unsound, **wrong})
-
-
-def _from_json(item: Any) -> Any:
-    if isinstance(item, str) and item.lstrip().startswith("{"):
-        try:
-            return json.loads(item)
-        except (ValueError, RecursionError):
-            return item
-    return item

@@ -10,7 +10,6 @@ from itertools import islice
 from numbers import Real
 from typing import Any, NamedTuple, SupportsInt, cast
 
-from bench_datasets._util.untrusted import load_json
 from bench_datasets.benchmark import known_parts
 from bench_datasets.faults import shorten, shorten_text
 
@@ -161,16 +160,6 @@ def as_list(value: object) -> list[Any] | None:
         array = cast("Any", value)
         return list(array) if array.ndim > 1 else list(array.tolist())
     return None
-
-
-def load_text(value: object) -> object:
-    """A value that older exports hold as JSON text, read; anything else as it is."""
-    if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
-        try:
-            return load_json(value)
-        except (ValueError, RecursionError):
-            return value
-    return value
 
 
 def level_of(name: str) -> str | None:

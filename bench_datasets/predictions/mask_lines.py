@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import pyarrow as pa
 
+from bench_datasets._util.untrusted import load_text
 from bench_datasets.benchmark import known_parts
 from bench_datasets.faults import BenchError
 from bench_datasets.predictions.coerce import (
@@ -19,7 +20,6 @@ from bench_datasets.predictions.coerce import (
     as_list,
     image_size,
     level_of,
-    load_text,
     pick,
     read_id,
     read_name,

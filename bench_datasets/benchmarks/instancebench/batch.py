@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from bench_datasets._util.untrusted import load_text
 from bench_datasets.benchmark import Protocol
 from bench_datasets.benchmarks.instancebench.vocabulary import (
     FAMILIES,
@@ -340,7 +341,8 @@ def _boxes(
     if flat is None:
         return result, bad
     row = np.repeat(np.arange(len(per_row)), per_row)
-    for k, box in enumerate(flat):
+    for k, given in enumerate(flat):
+        box = load_text(given)
         if box is None:
             continue
         sides = list(box) if hasattr(box, "__len__") and not isinstance(box, (str, bytes, Mapping)) else []
@@ -379,7 +381,8 @@ def _aligned(lists: list[Any], name: str, per_row: NDArray[np.int64], reading: R
     A list that is not aligned is a fault of its row, and all nulls.
     """
     flat: list[Any] = []
-    for i, (items, count) in enumerate(zip(lists, per_row.tolist(), strict=True)):
+    for i, (given, count) in enumerate(zip(lists, per_row.tolist(), strict=True)):
+        items = load_text(given)
         aligned = hasattr(items, "__len__") and not isinstance(items, (str, bytes, Mapping)) and len(items) == count
         if items is not None and not aligned:
             reading[i].append(_unaligned(name, count, items))

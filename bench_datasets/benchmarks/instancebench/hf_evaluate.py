@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from datasets import Features, Value
 
+from bench_datasets._util.untrusted import load_text
 from bench_datasets.benchmarks.instancebench import BENCHMARK
 from bench_datasets.faults import BenchError, FaultError
 from bench_datasets.hf_evaluate.row_metric import RowMetric, check_aligned, is_list
@@ -58,14 +59,17 @@ class Instancebench(RowMetric):
         called = [f"row {k}" if name is None else name for k, name in enumerate(names)]
         rows = [_row(row, who, strict) for row, who in zip(references, called, strict=True)]
         answers = []
-        for masks, row, who in zip(predictions, rows, called, strict=True):
+        for given, row, who in zip(predictions, rows, called, strict=True):
+            masks = load_text(given)
             aligned = masks is None or (is_list(masks) and len(masks) == len(row["expressions"]))
             if strict and not aligned:
                 found = len(masks) if is_list(masks) else type(masks).__name__
                 expected = f"a list of masks, one per expression ({len(row['expressions'])})"
                 raise FaultError("unaligned_prediction", who, f"predictions: expected {expected}, found {found}")
-            given = masks if is_list(masks) else None if masks is None else [None] * (len(row["expressions"]) + 1)
-            answers.append(json.dumps(None if given is None else _sound(list(given), who, "predictions", strict)))
+            if masks is not None:
+                items = masks if is_list(masks) else [None] * (len(row["expressions"]) + 1)
+                masks = _sound([load_text(mask) for mask in items], who, "predictions", strict)
+            answers.append(json.dumps(masks))
         return {"predictions": answers, "references": [json.dumps(row) for row in rows], "ids": names}
 
     def _result(

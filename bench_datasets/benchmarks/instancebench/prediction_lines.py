@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from bench_datasets._util.untrusted import load_text
 from bench_datasets.benchmarks.instancebench.prediction_rows import RUN, Row, batches, condition_of
 from bench_datasets.benchmarks.instancebench.schema import ORIGINAL
 from bench_datasets.benchmarks.instancebench.signature import SIGNATURE
@@ -17,7 +18,6 @@ from bench_datasets.predictions.coerce import (
     as_list,
     image_size,
     is_text,
-    load_text,
     pick,
     read_id,
     read_number,

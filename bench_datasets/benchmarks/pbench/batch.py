@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from bench_datasets._util.arrow import list_column
+from bench_datasets._util.untrusted import load_text
 from bench_datasets.benchmark import Protocol
 from bench_datasets.benchmarks.pbench.protocol import get_protocol
 from bench_datasets.benchmarks.pbench.schema import LEVELS
@@ -32,7 +33,7 @@ CENTERS_TYPE = pa.list_(pa.list_(pa.float64(), 2))
 CODES_TYPE = pa.list_(pa.string())
 
 NUMBERS: Mapping[str, Callable[[Any, int], Found]] = {
-    "pred_scores": lambda value, masks: read_scores(value, masks)[1],
+    "pred_scores": lambda value, masks: read_scores(load_text(value), masks)[1],
     "pred_centers": lambda value, masks: read_pairs(value, masks, "pred_centers", ("x", "y"))[1],
     "pred_sizes": lambda value, masks: read_pairs(value, masks, "pred_sizes", ("height", "width"))[1],
 }

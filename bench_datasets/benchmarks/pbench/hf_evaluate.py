@@ -7,6 +7,7 @@ from typing import Any
 
 from datasets import Features, List, Value
 
+from bench_datasets._util.untrusted import load_text
 from bench_datasets.benchmarks.pbench import BENCHMARK
 from bench_datasets.benchmarks.pbench.schema import LEVELS
 from bench_datasets.faults import BenchError, FaultError
@@ -112,11 +113,12 @@ def _masks(masks: Any, column: str, who: str, strict: bool) -> list[dict[str, An
     """The masks of one row; where it is not strict, an unsound one is null, which the scoring finds to be unsound."""
     if masks is None and column == "predictions":
         return []
+    masks = load_text(masks)
     if not is_list(masks):
         if not strict:
             return [None]
         raise FaultError("malformed_mask", who, f"{column}: expected a list of masks, found {type(masks).__name__}")
-    sound, wrong = parse_masks(list(masks))
+    sound, wrong = parse_masks([load_text(mask) for mask in masks])
     for k, text in wrong.items() if strict else ():
         raise FaultError("malformed_mask", who, f"{column}, mask {k}: {text}; expected a COCO RLE of the row's image")
     return sound.to_pylist()  # type: ignore[no-any-return]

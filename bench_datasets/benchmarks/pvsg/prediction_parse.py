@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from bench_datasets._util.untrusted import load_text
 from bench_datasets.benchmarks.pvsg.prediction_rows import LAST_FRAME, Tube, Video
 from bench_datasets.benchmarks.pvsg.signature import SIGNATURE
 from bench_datasets.benchmarks.pvsg.vocabulary import CATEGORIES, PREDICATES
@@ -14,7 +15,6 @@ from bench_datasets.predictions.coerce import (
     as_list,
     image_size,
     is_text,
-    load_text,
     pick,
     read_id,
     read_number,

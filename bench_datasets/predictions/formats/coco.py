@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from bench_datasets._util.untrusted import load_text
 from bench_datasets.faults import BenchError
 from bench_datasets.masks import MASK_TYPE, parse_masks
 from bench_datasets.predictions.coerce import (
@@ -19,7 +20,6 @@ from bench_datasets.predictions.coerce import (
     Name,
     image_size,
     level_of,
-    load_text,
     mask_faults,
     pick,
     read_name,
