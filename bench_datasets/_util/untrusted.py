@@ -196,7 +196,7 @@ def load_json(text: str | bytes) -> Any:
     return json.loads(text if isinstance(text, str) else text.decode("utf-8"), object_pairs_hook=_unique)
 
 
-def load_text(value: object) -> object:
+def load_text(value: object) -> Any:
     """Parse a value that is JSON text of a list or an object; return any other value as it is.
 
     Example:
