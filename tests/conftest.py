@@ -59,12 +59,9 @@ def _told(error: BaseException | None) -> str:
 
 
 @pytest.fixture(autouse=True)
-def _own_logging() -> Iterator[None]:
-    """The command line, run in this process, quiets the package's log; the next test hears it again."""
-    logger = logging.getLogger("bench_datasets")
-    level = logger.level
-    yield
-    logger.setLevel(level)
+def _own_logging() -> None:
+    """Undo the log level that a command run in this process, also by a fixture, has set."""
+    logging.getLogger("bench_datasets").setLevel(logging.NOTSET)
 
 
 @pytest.fixture(autouse=True, scope="session")

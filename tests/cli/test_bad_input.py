@@ -177,7 +177,7 @@ def test_usage(run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, args: l
 
 
 def test_any_other_error_is_one_line(run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    import bench_datasets.predictions as ours
+    import bench_datasets.predictions.read as ours
 
     def fails(error: BaseException) -> Callable[..., Any]:
         def read(*args: object, **options: object) -> None:
@@ -194,10 +194,10 @@ def test_any_other_error_is_one_line(run: Callable[..., Any], monkeypatch: pytes
         (ValueError("two\nlines"), 1, "error: ValueError: two lines (--debug shows where)\n"),
         (outer, 1, "error: level_0/7: odd\n"),
     ):
-        monkeypatch.setattr(ours, "read_predictions", fails(error))
+        monkeypatch.setattr(ours, "read_for_scoring", fails(error))
         done = run(*command)
         assert (done.exit_code, done.stderr) == (code, text)
-    monkeypatch.setattr(ours, "read_predictions", fails(ValueError("odd")))
+    monkeypatch.setattr(ours, "read_for_scoring", fails(ValueError("odd")))
     for where in (["--debug", *command], [*command, "--debug"]):
         assert isinstance(run(*where).exception, ValueError)
 
