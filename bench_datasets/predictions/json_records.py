@@ -6,6 +6,7 @@ import codecs
 import gzip
 import io
 import json
+import re
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -30,6 +31,9 @@ _CHUNK = 1 << 20
 
 _BLOCK = 1 << 22
 """Bytes of lines that are parsed together."""
+
+_BETWEEN = re.compile(rb"\}\s*,\s*\{")
+"""The end of an object in an array and the beginning of the next."""
 
 _TRIES = 4
 """Blocks in a row that can't be parsed at once, after which no more are tried."""
@@ -184,6 +188,38 @@ def records_or_batches(
                 yield batch
             number += block.count(b"\n")
         yield from _lines(location.shown, stream, number)
+
+
+def blocks_of_objects(location: Location) -> Iterator[tuple[bytes, bool]]:
+    """The objects of a file in blocks, one object per line, as far as they are found without parsing.
+
+    In an array, objects end where `}`, a comma and `{` follow each other. That is right for objects without lists of
+    objects; other objects are cut in two, which a parser notices. The generator ends early at anything unusual.
+
+    Yields:
+        A block, and whether it ends the file.
+    """
+    with open_text(location) as stream:
+        _, first = _skip_blanks(stream)
+        if first != b"[":
+            while block := stream.read(_BLOCK):
+                block += b"" if block.endswith(b"\n") else stream.readline(MAX_RECORD)
+                yield block, not cast("io.BufferedReader", stream).peek(1)
+            return
+        stream.read(1)
+        rest = b""
+        while piece := stream.read(_BLOCK):
+            rest += piece
+            cuts = list(_BETWEEN.finditer(rest, max(0, len(rest) - _CHUNK // 16))) or list(_BETWEEN.finditer(rest))
+            if cuts:
+                end, begin = cuts[-1].start() + 1, cuts[-1].end() - 1
+                yield _BETWEEN.sub(b"}\n{", rest[:end].replace(b"\n", b" ").strip()), False
+                rest = rest[begin:]
+            elif len(rest) > MAX_RECORD:
+                return
+        last = rest.strip()
+        if last.endswith(b"]") and len(last) > 1:
+            yield last[:-1].replace(b"\n", b" ").strip(), True
 
 
 def _lines_or_object(shown: str, stream: IO[bytes], number: int) -> Iterator[Record]:

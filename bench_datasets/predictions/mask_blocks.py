@@ -19,7 +19,9 @@ from bench_datasets.predictions.mask_rows import FAULTS_TYPE, SCHEMA
 from bench_datasets.predictions.mask_signature import MASK_SIGNATURE
 
 
-class _Mask(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+class Rle(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    """A mask in the usual form: compressed RLE with its size."""
+
     size: tuple[int, int]
     counts: str
 
@@ -28,14 +30,14 @@ _FIELDS: dict[str, Any] = {
     "key": str | None,
     "id": int | None,
     "split": str | None,
-    "masks": list[_Mask],
-    "pred_masks": list[_Mask],
+    "masks": list[Rle],
+    "pred_masks": list[Rle],
     "scores": list[float] | None,
     "pred_scores": list[float] | None,
 }
 """Fields of an ordinary line, and their types."""
 
-_OTHERS = (str, int, float, bool)
+PLAIN_TYPES = (str, int, float, bool)
 """Types of values that other fields of an ordinary line may have."""
 
 _CAREFUL = frozenset(
@@ -44,7 +46,7 @@ _CAREFUL = frozenset(
 )
 """Fields that say something about the masks or the row: lines with them are parsed one by one."""
 
-_LONGEST = 1 << 27
+LONGEST_BLOCK = 1 << 27
 """Blocks with more bytes, so with a very long line, are parsed line by line, which bounds their memory."""
 
 
@@ -78,7 +80,7 @@ class BlockParser:
         Returns:
             A batch of the columns of `mask_rows.SCHEMA`; `None` if the careful reader must parse the lines.
         """
-        if self._decoder is None or len(block) > _LONGEST:
+        if self._decoder is None or len(block) > LONGEST_BLOCK:
             return None
         lines = block.count(b"\n") + (not block.endswith(b"\n"))
         if block.count(b"}\n{") != lines - 1:  # an object is not on a line of its own
@@ -92,7 +94,7 @@ class BlockParser:
         if len(rows) != lines or self._quotes(values, len(masks)) != block.count(b'"'):
             return None
         names, scores = self._names(values), _scores_of(values.get(self._scores), values[self._masks])
-        column = _column_of(masks)
+        column = column_of(masks)
         counts = [len(row) for row in values[self._masks]]
         if names is None or scores is None or column is None or max(counts, default=0) > MAX_MASKS:
             return None
@@ -147,7 +149,7 @@ def _decoder_of(first: Mapping[str, Any]) -> msgspec.json.Decoder[Any] | None:
         return None
     if sum(name in first for name in ("scores", "pred_scores")) > 1 or set(first) & _CAREFUL:
         return None
-    if any(type(value) not in _OTHERS for name, value in first.items() if name not in _FIELDS):
+    if any(type(value) not in PLAIN_TYPES for name, value in first.items() if name not in _FIELDS):
         return None
     try:
         refuse_other_benchmark(set(first), "", MASK_SIGNATURE)
@@ -159,7 +161,7 @@ def _decoder_of(first: Mapping[str, Any]) -> msgspec.json.Decoder[Any] | None:
     return msgspec.json.Decoder(line)
 
 
-def _column_of(masks: Sequence[_Mask]) -> MaskColumn | None:
+def column_of(masks: Sequence[Rle]) -> MaskColumn | None:
     """The masks as a column; `None` if the size of one is not usual, or its counts are no ASCII or too long."""
     text = "".join([mask.counts for mask in masks])
     lengths = np.array([len(mask.counts) for mask in masks], np.int64)
@@ -173,7 +175,7 @@ def _column_of(masks: Sequence[_Mask]) -> MaskColumn | None:
     return MaskColumn(np.frombuffer(text.encode(), np.uint8), offsets, pairs[:, 0], pairs[:, 1])
 
 
-def _scores_of(rows: Sequence[list[float] | None] | None, masks: Sequence[list[_Mask]]) -> pa.Array | None:
+def _scores_of(rows: Sequence[list[float] | None] | None, masks: Sequence[list[Rle]]) -> pa.Array | None:
     """The rows' scores, one per mask; `None` if they are not."""
     if rows is None:
         return pa.nulls(len(masks), pa.list_(pa.float64()))

@@ -29,6 +29,6 @@ MASK_FORM = PredictionForm(
     read_dataset=_TABLES.read_dataset,
     signature=MASK_SIGNATURE,
     check=check,
-    unvalidated_readers={"jsonl": mask_lines.read_unvalidated},
+    unvalidated_readers={"jsonl": mask_lines.read_unvalidated, "coco": coco.read_unvalidated},
 )
 """The form of benchmarks whose rows are expressions with masks."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import zip_longest
 from typing import Any, NamedTuple
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -30,7 +32,8 @@ from bench_datasets.predictions.coerce import (
 )
 from bench_datasets.predictions.files import Location, files_in
 from bench_datasets.predictions.foreign_fields import refuse_other_benchmark, refuse_other_tools
-from bench_datasets.predictions.json_records import records
+from bench_datasets.predictions.json_records import blocks_of_objects, records
+from bench_datasets.predictions.mask_blocks import LONGEST_BLOCK, PLAIN_TYPES, Rle, column_of, first_line
 from bench_datasets.predictions.mask_lines import ENDINGS, named_by_file
 from bench_datasets.predictions.mask_rows import BATCH, SCHEMA, faults_array, weight
 from bench_datasets.predictions.mask_signature import MASK_SIGNATURE
@@ -61,13 +64,19 @@ class _Item(NamedTuple):
     missing: str | None
 
 
-def read(location: Location) -> Iterator[pa.RecordBatch]:
+def read_unvalidated(location: Location) -> Iterator[pa.RecordBatch]:
+    """The same as `read`, but invalid masks may stay as they are; for callers that validate every mask themselves."""
+    return read(location, validate=False)
+
+
+def read(location: Location, *, validate: bool = True) -> Iterator[pa.RecordBatch]:
     """Batches of `rows.SCHEMA` out of a results file; a row's masks keep their order in the file.
 
     A row without any mask cannot be written in this format: such rows are missing from what is read.
 
     Args:
         location: a results file (a list, or an object per line), or a folder of such files, which are read as one.
+        validate: whether every mask is validated here.
 
     Raises:
         BenchError: the file is no JSON list of objects, or an object names no row.
@@ -77,7 +86,7 @@ def read(location: Location) -> Iterator[pa.RecordBatch]:
     with Spool(_FLAT) as spool:
         pending: list[_Item] = []
         held = 0
-        for file, line, record in results(location):
+        for file, line, record in results(location, _Blocks(rows, counts, spool, validate=validate)):
             if not line:
                 name = read_name(named_by_file(record, file.name), level_of(file.name), IDS)
                 if not name.empty and rows.setdefault(name, len(rows)) == len(counts):
@@ -100,11 +109,113 @@ def read(location: Location) -> Iterator[pa.RecordBatch]:
     yield from _grouped(spool.table(), list(rows), counts)
 
 
-def results(location: Location) -> Iterator[tuple[Location, int, dict[str, Any]]]:
+class _Blocks:
+    """Reads blocks of results in the usual form: an id, a compressed RLE and a score, the same fields in each.
+
+    Args:
+        rows: numbers of the rows by name; new ones are added.
+        counts: masks per row; brought up to date.
+        spool: gets the items.
+        validate: whether to leave blocks with invalid masks to the careful reader.
+    """
+
+    def __init__(self, rows: dict[Name, int], counts: list[int], spool: Spool, *, validate: bool) -> None:
+        self._rows, self._counts, self._spool, self._validate = rows, counts, spool, validate
+
+    def read(self, file: Location) -> tuple[int, bool]:
+        """Read the results of a file from its beginning, as long as they have the usual form.
+
+        Returns:
+            Number of results that were read, and whether these are all of the file.
+        """
+        done, decoder, fields, whole = 0, None, list[str](), False
+        for block, last in blocks_of_objects(file):
+            if not done:
+                first = first_line(block) or {}
+                decoder, fields = _decoder_of(first), list(first)
+            read = None if decoder is None else self._add(block, decoder, fields, level_of(file.name))
+            if read is None:
+                return done, False
+            done, whole = done + read, last
+        return done, whole
+
+    def _add(
+        self, block: bytes, decoder: msgspec.json.Decoder[Any], fields: list[str], split: str | None
+    ) -> int | None:
+        """Add the results of a block, one per line; `None` if they need the careful reader."""
+        lines = block.count(b"\n") + (not block.endswith(b"\n"))
+        if len(block) > LONGEST_BLOCK or block.count(b"}\n{") != lines - 1:
+            return None
+        try:
+            items = decoder.decode_lines(block)
+        except (msgspec.MsgspecError, RecursionError, ValueError):
+            return None
+        values = {
+            name: [getattr(item, f"field_{k}") for item in items] for k, name in enumerate(fields) if name in _KNOWN
+        }
+        nothing: list[Any] = [None] * lines
+        keys, stated = (values.get(name, nothing) for name in ("key", "split"))
+        texts = lines * (1 + sum(decoder.type.__annotations__[f"field_{k}"] is str for k in range(len(fields))))
+        texts += 2 * lines - keys.count(None) - stated.count(None)
+        # With fewer names than that, or more quotation marks, a name stands twice in an object.
+        if len(items) != lines or block.count(b'"') != 2 * ((len(fields) + 2) * lines + texts):
+            return None
+        ids = values.get("image_id") or values["id"]
+        if "" in keys or "" in stated or min(ids) < -(2**63) or max(ids) >= 2**63:
+            return None
+        if split is not None and any(value not in (None, split) for value in stated):
+            return None
+        column = column_of(values["segmentation"])
+        if column is None or (self._validate and column.problems()):
+            return None
+        names = list(zip(keys, ids, stated, strict=True))
+        number_of = {
+            (key, number, own): self._rows.setdefault(Name(key, number, split if own is None else own), len(self._rows))
+            for key, number, own in dict.fromkeys(names)
+        }
+        numbers = [number_of[name] for name in names]
+        added = np.bincount(numbers, minlength=len(self._counts)).tolist()
+        counts = [a + b for a, b in zip_longest(self._counts, added, fillvalue=0)]
+        if max(counts) > MAX_MASKS:
+            return None
+        self._counts[:] = counts
+        texts_of_none = pa.nulls(lines, pa.string())
+        columns = [
+            pa.array(numbers, pa.int64()), column.to_arrow(), texts_of_none, texts_of_none,
+            pa.array(values.get("score", nothing), pa.float64()), texts_of_none,
+        ]  # fmt: skip
+        self._spool.write(pa.RecordBatch.from_arrays(columns, schema=_FLAT))
+        return lines
+
+
+_KNOWN: dict[str, Any] = {
+    "image_id": int, "id": int, "key": str | None, "split": str | None, "segmentation": Rle, "score": float,
+    "bbox": list[float],
+}  # fmt: skip
+"""Fields of a result in the usual form, and their types."""
+
+
+def _decoder_of(first: Mapping[str, Any]) -> msgspec.json.Decoder[Any] | None:
+    """A decoder of results with exactly these fields; `None` if such results need the careful reader."""
+    if "segmentation" not in first or not set(first) & set(IDS) or set(first) & {"mask", "mask_rle", "level", "image"}:
+        return None
+    if any(type(value) not in PLAIN_TYPES for name, value in first.items() if name not in _KNOWN):
+        return None
+    try:
+        refuse_other_tools(set(first), "")
+    except BenchError:
+        return None
+    fields = [(f"field_{k}", _KNOWN.get(name) or type(first[name])) for k, name in enumerate(first)]
+    names = {f"field_{k}": name for k, name in enumerate(first)}
+    return msgspec.json.Decoder(msgspec.defstruct("Result", fields, rename=names, forbid_unknown_fields=True))
+
+
+def results(location: Location, blocks: _Blocks | None = None) -> Iterator[tuple[Location, int, dict[str, Any]]]:
     """The objects of a results file, or of every results file of a folder: file, line and fields.
 
     A folder may be what several processes wrote, a file each. Boxes (`<name>.bbox.json`) beside masks
-    (`<name>.segm.json`) are passed over. An empty list gives line 0 without fields.
+    (`<name>.segm.json`) are passed over. An empty list gives line 0 without fields. What `blocks` reads of a file is
+    left out.
     """
     if location.kind != "directory":
         files = [location]
@@ -114,10 +225,14 @@ def results(location: Location) -> Iterator[tuple[Location, int, dict[str, Any]]
         boxes = {name for name in names if name.replace(".bbox.json", ".segm.json") in names - {name}}
         files = [file for file in files if file.name not in boxes]
     for file in files:
+        done, whole = (0, False) if blocks is None else blocks.read(file)
+        if whole:
+            continue
         empty = True
-        for line, record in records(file):
+        for number, (line, record) in enumerate(records(file)):
             empty = False
-            yield file, line, record
+            if number >= done:
+                yield file, line, record
         if empty:
             yield file, 0, {}
 
@@ -220,6 +335,42 @@ def _gathered(parts: list[pa.RecordBatch], starts: NDArray[np.int64], index: NDA
 
 
 def _rows(items: pa.RecordBatch, names: list[Name], offsets: NDArray[np.int32], counts: list[int]) -> pa.RecordBatch:
+    if not any(name.problem for name in names) and (found := _usual(items, offsets)) is not None:
+        score_column, faults_column = found
+    else:
+        score_column, faults_column = _scores_and_faults(items, names, offsets, counts)
+    arrays = [
+        pa.array([name.key for name in names], pa.string()),
+        pa.array([name.id for name in names], pa.int64()),
+        pa.array([name.split for name in names], pa.string()),
+        pa.nulls(len(names), pa.int64()),
+        pa.ListArray.from_arrays(pa.array(offsets), items.column("mask")),
+        score_column,
+        *(pa.nulls(len(names), SCHEMA.field(name).type) for name in ("pred_centers", "pred_sizes")),
+        faults_column,
+    ]
+    return pa.RecordBatch.from_arrays(arrays, schema=SCHEMA)
+
+
+def _usual(items: pa.RecordBatch, offsets: NDArray[np.int32]) -> tuple[pa.Array, pa.Array] | None:
+    """Scores and faults by row, if nothing is wrong with any item, and all or none have scores; else `None`."""
+    wrong = [items.column(name) for name in ("problem", "dropped", "bad_score")]
+    scores, rows = items.column("score"), len(offsets) - 1
+    if any(column.null_count < len(items) for column in wrong) or (np.diff(offsets) == 0).any():
+        return None
+    if scores.null_count not in (0, len(items)):
+        return None
+    kind = SCHEMA.field("pred_scores").type
+    lists = (
+        pa.nulls(rows, kind) if scores.null_count else pa.ListArray.from_arrays(pa.array(offsets), scores).cast(kind)
+    )
+    return lists, faults_array([[]] * rows)
+
+
+def _scores_and_faults(
+    items: pa.RecordBatch, names: list[Name], offsets: NDArray[np.int32], counts: list[int]
+) -> tuple[pa.Array, pa.Array]:
+    """Scores and faults by row."""
     problems, dropped, scores, bad = (
         items.column(name).to_pylist() for name in ("problem", "dropped", "score", "bad_score")
     )
@@ -236,14 +387,4 @@ def _rows(items: pa.RecordBatch, names: list[Name], offsets: NDArray[np.int32], 
             found.append(("bad_score", f"scores: expected one per mask ({end - begin}), found {sum(scored)}"))
         score_lists.append(scores[begin:end] if all(scored) else None)
         faults.append(found)
-    arrays = [
-        pa.array([name.key for name in names], pa.string()),
-        pa.array([name.id for name in names], pa.int64()),
-        pa.array([name.split for name in names], pa.string()),
-        pa.nulls(len(names), pa.int64()),
-        pa.ListArray.from_arrays(pa.array(offsets), items.column("mask")),
-        pa.array(score_lists, SCHEMA.field("pred_scores").type),
-        *(pa.nulls(len(names), SCHEMA.field(name).type) for name in ("pred_centers", "pred_sizes")),
-        faults_array(faults),
-    ]
-    return pa.RecordBatch.from_arrays(arrays, schema=SCHEMA)
+    return pa.array(score_lists, SCHEMA.field("pred_scores").type), faults_array(faults)
