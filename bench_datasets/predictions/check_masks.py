@@ -104,8 +104,8 @@ def _check_batch(
     unread = np.zeros(len(batch), np.bool_)
     for row in np.flatnonzero(faulty).tolist():
         for fault in batch.column("pred_faults")[row].as_py():
-            unread[row] |= fault["code"] in ("malformed_mask", "unreadable_mask")
-            if truth is None or fault["code"] != "unknown_row":  # pairing has told that
+            unread[row] |= fault["code"] in ("malformed_mask", "unreadable_mask", "missing_prediction")
+            if truth is None or fault["code"] not in ("unknown_row", "missing_prediction"):  # pairing has told that
                 (errors if stops(fault["code"]) else warnings).add(fault["code"], called(row), fault["text"])
     offsets = list_offsets(batch.column("pred_masks"))
     counts = np.diff(offsets)

@@ -213,6 +213,20 @@ def mask_faults(wrong: Iterable[tuple[int, str]], code: str = "malformed_mask") 
     return faults
 
 
+def no_prediction(field: str) -> tuple[str, str]:
+    """The fault of a row whose masks are null, which is how a table says that a row has no prediction.
+
+    Args:
+        field: what is null.
+
+    Example:
+        >>> no_prediction("masks")[0]
+        'missing_prediction'
+    """
+    text = f"{field}: null means that there is no prediction; write an empty list where the model found nothing"
+    return "missing_prediction", text
+
+
 def too_many(count: int) -> tuple[str, str]:
     """The fault of a row with more than `MAX_MASKS` masks, none of which is read."""
     text = f"masks: expected at most {MAX_MASKS:,} masks in one row, found {count:,}; none of them is read"

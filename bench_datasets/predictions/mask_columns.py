@@ -19,6 +19,7 @@ from bench_datasets.predictions.coerce import (
     Name,
     level_of,
     mask_faults,
+    no_prediction,
     read_name,
     show,
     too_many,
@@ -86,7 +87,7 @@ class Columns:
         masks = _masks(list_values(lists), offsets, faults)
         if lists.null_count:
             for row in set(np.flatnonzero(lists.is_null().to_numpy(zero_copy_only=False)).tolist()) - long:
-                faults[row].append(("malformed_mask", "masks: expected a list of masks, found null"))
+                faults[row].append(no_prediction("masks"))
         counts = np.diff(offsets)
         arrays = [
             *named,

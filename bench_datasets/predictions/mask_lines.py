@@ -20,6 +20,7 @@ from bench_datasets.predictions.coerce import (
     as_list,
     image_size,
     level_of,
+    no_prediction,
     pick,
     read_id,
     read_name,
@@ -231,6 +232,9 @@ def to_row(record: Mapping[str, Any], naming: Naming, place: str) -> Row:
 def fill(row: Row, record: Mapping[str, Any]) -> None:
     """Put a record's masks and their scores, centres and sizes into a row."""
     given = load_text(pick(record, "pred_masks", "masks"))
+    if given is None:
+        row.faults.append(no_prediction("masks"))
+        return
     masks = as_list(given)
     if masks is None:
         found = f"none among the fields {show_fields(record)}" if given is ABSENT else show(given)

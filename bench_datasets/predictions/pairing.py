@@ -35,13 +35,19 @@ class Pairing:
 
 
 class Names(NamedTuple):
-    """The columns that name rows, as Arrow arrays, and the faults of names by row."""
+    """The columns that name rows, as Arrow arrays, and faults of reading that pairing needs, by row.
+
+    Attributes:
+        problems: what is wrong with a name.
+        absent: what says that there is no prediction, such as masks that are null.
+    """
 
     key: pa.Array
     id: pa.Array
     split: pa.Array
     position: pa.Array
     problems: dict[int, str]
+    absent: dict[int, str]
 
     @classmethod
     def of(cls, predictions: Dataset) -> Names:
@@ -49,13 +55,15 @@ class Names(NamedTuple):
         columns = ["key", "id", "split", "position", "pred_faults"]
         table = arrow_columns(predictions, columns)
         key, number, split, position, faults = (joined(table.column(name)) for name in columns)
-        problems = {}
+        problems, absent = dict[int, str](), dict[int, str]()
         faults = lists_of(faults, FAULTS_TYPE)
         for row in np.flatnonzero(np.diff(list_offsets(faults))):
             for fault in faults[int(row)].as_py():
                 if fault["code"] == "unknown_row":
                     problems[int(row)] = fault["text"]
-        return cls(key, number, split, position, problems)
+                elif fault["code"] == "missing_prediction":
+                    absent[int(row)] = fault["text"]
+        return cls(key, number, split, position, problems, absent)
 
     def show(self, row: int) -> str:
         """How the predictions call a row."""
@@ -89,7 +97,8 @@ def pair(
             that are named by their order pair with a level's first rows.
 
     Returns:
-        The pairing; of two predictions for one row the first is taken, and both are reported.
+        The pairing; of two predictions for one row the first is taken, and both are reported. A prediction whose masks
+        are null is none.
 
     Example:
         >>> from datasets import Dataset
@@ -117,7 +126,9 @@ def pair(
         elif whole or row in names.problems:
             faults.append(Fault("unknown_row", names.show(row), problems[row] + hint))
     missing = "no prediction for this row; write a line with no masks where the model found nothing" + hint
-    faults += [Fault("missing_prediction", truth.keys[row], missing) for row in np.flatnonzero(index < 0)]
+    texts = [names.absent.get(at, missing if at < 0 else "") for at in index.tolist()]
+    faults += [Fault("missing_prediction", key, text) for key, text in zip(truth.keys, texts, strict=True) if text]
+    index[np.isin(index, list(names.absent))] = -1
     return Pairing(index, faults)
 
 

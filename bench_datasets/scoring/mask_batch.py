@@ -183,11 +183,17 @@ def prediction_faults(key: str, reading: Any, problems: Any, present: bool, miss
         present: whether there is a prediction.
         missing: `error` if a missing prediction is a fault.
     """
-    found = [Fault(fault["code"], key, f"prediction: {fault['text']}") for fault in reading if stops(fault["code"])]
+    absent = not present or any(fault["code"] == "missing_prediction" for fault in reading)
+    found = [
+        Fault(fault["code"], key, f"prediction: {fault['text']}")
+        for fault in reading
+        if stops(fault["code"]) and fault["code"] != "missing_prediction"
+    ]
     if not found:
         advice = "; re-encode the prediction's masks (`check` lists them all)"
         found = [Fault("malformed_mask", key, f"pred_masks, {text}{advice}") for text in problems]
-    if not found and not present and missing == "error":
-        text = 'no prediction for this row; predict it, or ask for missing="empty" to count it as an empty prediction'
+    if not found and absent and missing == "error":
+        text = "no prediction for this row; predict it (an empty list of masks where the model found nothing)"
+        text += ', or ask for missing="empty" to count it as an empty prediction'
         found = [Fault("missing_prediction", key, text)]
     return found

@@ -10,12 +10,13 @@ from numpy.typing import NDArray
 
 from bench_datasets.benchmarks.pbench.batch import Rows
 from bench_datasets.benchmarks.pbench.protocol import PBenchProtocol
-from bench_datasets.faults import Fault, stops
+from bench_datasets.faults import Fault
 from bench_datasets.masks import list_offsets
 from bench_datasets.masks.ragged import MaskLists
 from bench_datasets.masks.resize import MAX_RESIZED
 from bench_datasets.predictions.arrow_types import odd_masks
 from bench_datasets.scoring.faulty_rows import Faulty
+from bench_datasets.scoring.mask_batch import prediction_faults
 from bench_datasets.scoring.options import ScoreOptions
 
 Problems = Mapping[int, list[str]]
@@ -42,7 +43,13 @@ def find_faults(rows: Rows, unsound_truth: Problems, protocol: PBenchProtocol, o
             for text in unsound_truth.get(i, ())
         ]
         truth = truth or _truth_sizes(rows, i)
-        prediction = _of_prediction(rows, i, unsound_predictions, options.missing)
+        prediction = prediction_faults(
+            rows.key(i),
+            rows.reading[i].as_py() or (),
+            unsound_predictions.get(i, ()),
+            bool(rows.predicted.present[i]),
+            options.missing,
+        )
         if not truth and not prediction:
             prediction = _too_large(rows, i)
         if not truth and not prediction and protocol.row_score == "union_hit":
@@ -141,17 +148,3 @@ def _own_size(rows: Rows, i: int) -> list[Fault]:
     shown = ", ".join(f"{h} x {w}" for h, w in sorted(sizes))
     text = f"pred_masks: the row has no ground truth, so its predictions must be of one size; found {shown}"
     return [Fault("size_mismatch", rows.key(i), text)]
-
-
-def _of_prediction(rows: Rows, row: int, problems: Problems, missing: str) -> list[Fault]:
-    """Faults of one row's prediction, with a sentence each."""
-    key = rows.key(row)
-    read = rows.reading[row].as_py() or []
-    found = [Fault(fault["code"], key, f"prediction: {fault['text']}") for fault in read if stops(fault["code"])]
-    if not found and row in problems:
-        advice = "; re-encode the prediction's masks (`check` lists them all)"
-        found = [Fault("malformed_mask", key, f"pred_masks, {text}{advice}") for text in problems[row]]
-    if not found and not rows.predicted.present[row] and missing == "error":
-        text = 'no prediction for this row; predict it, or ask for missing="empty" to count it as an empty prediction'
-        found = [Fault("missing_prediction", key, text)]
-    return found

@@ -87,8 +87,12 @@ def check(benchmark: str, predictions: Predictions, truth: Dataset | None) -> Ch
         told = set()
         for fault in table.column("pred_faults")[0].as_py():
             told.add(fault["code"])
-            if not (rows is not None and fault["code"] == "unknown_row"):  # pairing has told that
+            if not (
+                rows is not None and fault["code"] in ("unknown_row", "missing_prediction")
+            ):  # pairing has told that
                 (errors if stops(fault["code"]) else warnings).add(fault["code"], name, fault["text"])
+        if "missing_prediction" in told:
+            continue
         seen = _Seen(name, errors, warnings, video.get(at))
         triplets = table.column("pred_triplets")[0].as_py()
         masks += seen.tubes(list_values(joined(table.column("pred_tubes"))), triplets, "missing_frames" in told)

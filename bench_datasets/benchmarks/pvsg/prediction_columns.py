@@ -82,6 +82,8 @@ class Columns:
             record["triplets"] = columns["relations"][0].as_py()
         if self.tubes is not None:
             record.setdefault("pred_tubes", record.pop(self.tubes, None))
+            if self.typed and columns[self.tubes][0].is_valid:
+                record["pred_tubes"] = []  # read below, as they lie
         video = to_video(record, f"{self.shown}, row {self.rows}")
         if self.typed and self.tubes is not None:
             _add_tubes(video, columns[self.tubes])

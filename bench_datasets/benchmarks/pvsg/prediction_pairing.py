@@ -21,7 +21,8 @@ def pair_videos(truth_keys: Sequence[str], predictions: Dataset, *, whole: bool 
             fault.
 
     Returns:
-        The pairing; of two predictions for one video the first is taken, and both are reported.
+        The pairing; of two predictions for one video the first is taken, and both are reported. A prediction whose
+        tubes and triplets are null is none.
 
     Raises:
         BenchError: there is no column `key`.
@@ -36,12 +37,15 @@ def pair_videos(truth_keys: Sequence[str], predictions: Dataset, *, whole: bool 
         raise BenchError(f"predictions: expected a column key, found {', '.join(predictions.column_names)}")
     names = predictions["key"][:]
     noted = predictions["pred_faults"][:] if "pred_faults" in predictions.column_names else [None] * len(names)
-    problems = {
-        row: item["text"]
-        for row, items in enumerate(noted)
-        for item in items or []
-        if item is not None and item["code"] == "unknown_row"
-    }
+    problems, absent = (
+        {
+            row: item["text"]
+            for row, items in enumerate(noted)
+            for item in items or []
+            if item is not None and item["code"] == code
+        }
+        for code in ("unknown_row", "missing_prediction")
+    )
     place = {key: row for row, key in reversed(list(enumerate(truth_keys)))}
     index = np.full(len(truth_keys), -1, np.int64)
     none = not any(name in place for name in names)
@@ -58,5 +62,7 @@ def pair_videos(truth_keys: Sequence[str], predictions: Dataset, *, whole: bool 
         elif at is not None:
             index[at] = row
     missing = f'no prediction for this video; write one without tubes where nothing was found, or missing="empty"{hint}'
-    faults += [Fault("missing_prediction", truth_keys[row], missing) for row in np.flatnonzero(index < 0).tolist()]
+    texts = [absent.get(at, missing if at < 0 else "") for at in index.tolist()]
+    faults += [Fault("missing_prediction", key, text) for key, text in zip(truth_keys, texts, strict=True) if text]
+    index[np.isin(index, list(absent))] = -1
     return Pairing(index, faults)

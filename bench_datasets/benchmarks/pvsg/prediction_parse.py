@@ -15,6 +15,7 @@ from bench_datasets.predictions.coerce import (
     as_list,
     image_size,
     is_text,
+    no_prediction,
     pick,
     read_id,
     read_number,
@@ -48,6 +49,8 @@ def to_video(record: Mapping[str, Any], place: str) -> Video:
     if tubes is ABSENT and triplets is ABSENT:
         found = show_fields(record)
         video.faults.append(("malformed_mask", f"tubes: expected tubes and triplets, found the fields {found}"))
+    elif (tubes is None or tubes is ABSENT) and (triplets is None or triplets is ABSENT):
+        video.faults.append(no_prediction("tubes and triplets"))
     if tubes is not ABSENT:
         add_tubes(video, tubes)
     if triplets is not ABSENT:

@@ -32,7 +32,11 @@ def judge(row: Row, faulty: Faulty, i: int) -> tuple[Prediction | None, set[str]
     if not truth and not wrong:
         prediction, texts, found = read_prediction(row)
         wrong = [Fault(code, row.key, f"prediction, {text}; `check` lists all that is wrong") for code, text in texts]
-        noted = set() if wrong else {code for code, _ in (*found, *row.reading)} | _odd_codes(row.predicted)
+        noted = (
+            set()
+            if wrong
+            else {code for code, _ in (*found, *row.reading) if not stops(code)} | _odd_codes(row.predicted)
+        )
     faulty.add(i, truth, wrong)
     return None if wrong else prediction, noted
 
@@ -61,11 +65,17 @@ def truth_mask_faults(row: Row) -> list[Fault]:
 
 def _prediction_faults(row: Row, options: ScoreOptions) -> list[Fault]:
     """Faults noted when the prediction was read, and faults of its masks."""
-    found = [Fault(code, row.key, f"prediction: {text}") for code, text in row.reading if stops(code)]
+    absent = not row.answered or any(code == "missing_prediction" for code, _ in row.reading)
+    found = [
+        Fault(code, row.key, f"prediction: {text}")
+        for code, text in row.reading
+        if stops(code) and code != "missing_prediction"
+    ]
     if not found:
         found = _mask_faults(row, row.predicted, "pred_tubes", "re-encode the prediction's masks (`check` lists all)")
-    if not found and not row.answered and options.missing == "error":
-        text = 'no prediction for this video; predict it, or ask for missing="empty" to count it as an empty prediction'
+    if not found and absent and options.missing == "error":
+        text = "no prediction for this video; predict it (empty lists of tubes and triplets where nothing was found)"
+        text += ', or ask for missing="empty" to count it as an empty prediction'
         found = [Fault("missing_prediction", row.key, text)]
     return found
 

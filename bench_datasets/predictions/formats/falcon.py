@@ -9,6 +9,7 @@ from bench_datasets.predictions.coerce import (
     ABSENT,
     MAX_MASKS,
     image_size,
+    no_prediction,
     pick,
     read_pairs,
     read_scores,
@@ -43,8 +44,8 @@ def fill(row: Row, record: Mapping[str, Any]) -> None:
     """Put a line's instances into a row, in the order of the line."""
     instances = pick(record, *_FIELDS)
     if not isinstance(instances, list):
-        kind = "null" if instances is None else type(instances).__name__
-        row.faults.append(("malformed_mask", f"instances: expected a list of instances, found {kind}"))
+        text = f"instances: expected a list of instances, found {type(instances).__name__}"
+        row.faults.append(no_prediction("instances") if instances is None else ("malformed_mask", text))
         return
     if len(instances) > MAX_MASKS:
         row.faults.append(too_many(len(instances)))
