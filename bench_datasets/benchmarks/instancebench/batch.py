@@ -24,6 +24,7 @@ from bench_datasets.benchmarks.instancebench.vocabulary import (
 from bench_datasets.faults import BenchError, shorten, stops
 from bench_datasets.masks import MASK_TYPE, Decoded, MaskColumn, Status, joined, list_offsets, list_values, parse_masks
 from bench_datasets.masks.ragged import MaskLists, read_mask_lists
+from bench_datasets.predictions.arrow_types import size_advice
 from bench_datasets.predictions.coerce import read_word
 from bench_datasets.scoring.batch import Batch
 from bench_datasets.scoring.faulty_rows import Faulty
@@ -122,6 +123,11 @@ class Rows(Batch):
         """The candidates that identity is decided among."""
         return _kept(self)
 
+    @cached_property
+    def left_out_candidates(self) -> dict[int, tuple[str, str]]:
+        """Candidates without a valid mask of the image's size, by place: a fault code and what was found."""
+        return _left_out(self)
+
     def use_decoded(self, decoded: Decoded) -> None:
         """Take the predicted masks from an earlier decoding, which left nulls out."""
         masks = self.predicted.masks
@@ -154,9 +160,14 @@ class Rows(Batch):
         from bench_datasets.benchmarks.instancebench.validation import noted_predictions
 
         odd = noted_predictions(self)
+        row = self.candidates.row_of
+        candidates: dict[int, set[str]] = {}
+        for k, (code, _) in self.left_out_candidates.items():
+            candidates.setdefault(int(row[k]), set()).add(code)
         return [
             sorted({
                 *self.noted[i],
+                *candidates.get(i, ()),
                 *(code for code, _ in self.reading[i] if not stops(code)),
                 *faulty.codes(i),
                 *(odd.get(i, ()) if i not in faulty.left_out and i not in faulty.wrong else ()),
@@ -461,14 +472,13 @@ def _without_nulls(lists: MaskLists) -> MaskLists:
 
 
 def _kept(rows: Rows) -> Kept:
-    """Candidates with a valid mask that are no crowd; the target always stays."""
+    """Candidates that are no crowd and that `_left_out` does not leave out; a target marked as a crowd stays."""
     count = len(rows.candidates.masks)
     row = rows.candidates.row_of
-    own = np.zeros(count, np.bool_)
+    own, inside = _targets(rows)
     target = rows.candidates.groups[:-1] + rows.targets
-    inside = (rows.targets >= 0) & (target < rows.candidates.groups[1:])
-    own[target[inside]] = True
-    sound = rows.candidates.masks.decoded.status == Status.OK
+    sound = np.ones(count, np.bool_)
+    sound[list(rows.left_out_candidates)] = False
     index = np.flatnonzero(sound & (~rows.crowd | own))
     groups = np.concatenate([[0], np.cumsum(np.bincount(row[index], minlength=len(rows)))])
     place = np.full(count, -1)
@@ -476,3 +486,49 @@ def _kept(rows: Rows) -> Kept:
     position = np.where(inside, place[np.where(inside, target, 0)] if count else -1, -1)
     masks = rows.candidates.masks if len(index) == count else rows.candidates.masks.take(index)
     return Kept(masks, groups, [rows.candidate_ids[i] for i in index.tolist()], position)
+
+
+def _targets(rows: Rows) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """`(candidates,) bool`, which candidates are targets, and `(n,) bool`, which rows have one."""
+    own = np.zeros(len(rows.candidates.masks), np.bool_)
+    target = rows.candidates.groups[:-1] + rows.targets
+    inside = (rows.targets >= 0) & (target < rows.candidates.groups[1:])
+    own[target[inside]] = True
+    return own, inside
+
+
+def _left_out(rows: Rows) -> dict[int, tuple[str, str]]:
+    """Candidates that the builder would leave out, by their place in the column: a code and what was found.
+
+    They have no valid mask, an empty one without being the target (`candidate_without_mask`), or one of another size
+    than the image (`size_mismatch`). Where the image's size is not known, the target's mask has it.
+    """
+    masks = rows.candidates.masks
+    own, inside = _targets(rows)
+    invalid = masks.decoded.status != Status.OK
+    invalid[list(rows.candidates.wrong)] = True
+    height, width = rows.heights.copy(), rows.widths.copy()
+    unknown = inside & ((height <= 0) | (width <= 0))
+    target = (rows.candidates.groups[:-1] + rows.targets)[unknown]
+    sound = ~invalid[target]
+    height[unknown], width[unknown] = (
+        np.where(sound, masks.heights[target], 0),
+        np.where(sound, masks.widths[target], 0),
+    )
+    row = rows.candidates.row_of
+    known = (height[row] > 0) & (width[row] > 0)
+    other = ~invalid & known & ((masks.heights != height[row]) | (masks.widths != width[row]))
+    valid = np.flatnonzero(~invalid)
+    empty = np.zeros(len(masks), np.bool_)
+    empty[valid] = (masks if len(valid) == len(masks) else masks.take(valid)).areas() == 0
+    empty &= ~own
+    if not (invalid | other | empty).any():
+        return {}
+    texts = {**masks.problems(), **rows.candidates.wrong}
+    found = {k: ("candidate_without_mask", texts.get(k, "the mask is null")) for k in np.flatnonzero(invalid).tolist()}
+    found |= dict.fromkeys(np.flatnonzero(empty).tolist(), ("candidate_without_mask", "the mask is empty"))
+    for k in np.flatnonzero(other).tolist():
+        size, expected = (int(masks.heights[k]), int(masks.widths[k])), (int(height[row[k]]), int(width[row[k]]))
+        text = f"a mask of {size[0]} x {size[1]} where {expected[0]} x {expected[1]} was expected"
+        found[k] = ("size_mismatch", text + size_advice(size, expected))
+    return found

@@ -57,9 +57,10 @@ class Instancebench(RowMetric):
         n = check_aligned(predictions, references, ids, "an item per TCES")
         names = [None] * n if ids is None else [str(item) for item in ids]
         called = [f"row {k}" if name is None else name for k, name in enumerate(names)]
-        rows = [_row(row, who, strict) for row, who in zip(references, called, strict=True)]
-        answers = []
-        for given, row, who in zip(predictions, rows, called, strict=True):
+        rows, answers = [], []
+        for given, reference, who in zip(predictions, references, called, strict=True):
+            row = _row(reference, who, strict)
+            rows.append(row)
             masks = load_text(given)
             aligned = masks is None or (is_list(masks) and len(masks) == len(row["expressions"]))
             if strict and not aligned:
@@ -102,7 +103,8 @@ def _row(row: Any, who: str, strict: bool) -> dict[str, Any]:
     if isinstance(result["target"], np.integer):
         result["target"] = int(result["target"])
     candidates = _records(row, "candidates", who)
-    masks = _sound([c.get("mask") for c in candidates], who, "candidates", strict)
+    # The scoring leaves candidates without a valid mask out, and refuses a target without one.
+    masks = _sound([c.get("mask") for c in candidates], who, "candidates", strict=False)
     for item, mask in zip(candidates, masks, strict=True):
         item["mask"] = mask
     expressions = _records(row, "expressions", who)

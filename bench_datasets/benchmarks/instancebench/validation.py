@@ -34,20 +34,17 @@ def find_faults(rows: Rows, kept: Kept, options: ScoreOptions) -> Faulty:
     Raises:
         FaultError: there is such a row and the options say to stop.
     """
-    columns = {
-        "candidates": _unsound(rows.candidates), "donor_mask": _unsound(rows.donors), "": _unsound(rows.predicted)
-    }  # fmt: skip
+    donors, predicted = _unsound(rows.donors), _unsound(rows.predicted)
     odd, empty = _odd_sizes(rows, kept), _empty_targets(kept)
     suspects = (kept.target < 0) | empty | odd | ~rows.predicted.present | _ill(rows)
-    for broken in columns.values():
-        suspects[list(broken)] = True
+    suspects[[*donors, *predicted]] = True
     suspects |= np.array([bool(found) for found in rows.reading], np.bool_)
     result = Faulty(options)
     for i in np.flatnonzero(suspects).tolist():
-        truth = _of_truth(rows, kept, i, columns, bool(empty[i]))
-        prediction = _of_predictions(rows, i, columns[""]) if not truth else []
+        truth = _of_truth(rows, kept, i, donors, bool(empty[i]))
+        prediction = _of_predictions(rows, i, predicted) if not truth else []
         if not truth and odd[i]:
-            truth = _size_mismatch(rows, kept, i, ("candidates", "donor_mask"))
+            truth = _size_mismatch(rows, kept, i, ("donor_mask",))
             prediction = prediction or _size_mismatch(rows, kept, i, ("pred_masks",))
         if not (truth or prediction) and not rows.predicted.present[i] and options.missing == "error":
             text = 'no predictions for this row; predict it, or ask for missing="empty" to count it as wrong'
@@ -96,19 +93,19 @@ def faulty_answers(rows: Rows, kept: Kept) -> Flags:
     return found
 
 
-def _of_truth(rows: Rows, kept: Kept, i: int, columns: dict[str, dict[int, list[str]]], empty: bool) -> list[Fault]:
+def _of_truth(rows: Rows, kept: Kept, i: int, donors: dict[int, list[str]], empty: bool) -> list[Fault]:
     """Faults of the ground truth that the builder noted or that are found here."""
     key = rows.keys[i]
     noted = [code for code in rows.noted[i] if code in STOPPING]
     means = {code: _operations(rows, i) if code == UNKNOWN else FAULTS[code].meaning for code in noted}
     found = [Fault(code, key, f"faults: {means[code]}; mend the manifest") for code in noted]
     found = found or [Fault(code, key, f"{text}; mend the manifest") for code, text in _seen(rows, i)]
-    for name in ("candidates", "donor_mask"):
-        found += [
-            Fault("malformed_mask", key, f"{name}, {text}; mend the manifest") for text in columns[name].get(i, ())
-        ]
+    found += [Fault("malformed_mask", key, f"donor_mask, {text}; mend the manifest") for text in donors.get(i, ())]
     if not found and kept.target[i] < 0:
-        found = [Fault("target_missing", key, "target: it has no valid mask; mend the manifest")]
+        target = int(rows.candidates.groups[i] + rows.targets[i])
+        text = rows.left_out_candidates[target][1]
+        text = f"target: expected a valid mask of the image's size; candidate {rows.targets[i]}: {text}"
+        found = [Fault("target_missing", key, f"{text}; mend the manifest")]
     if not found and empty:
         found = [Fault("target_empty", key, "target: its mask has no pixel; mend the manifest")]
     return found
@@ -199,7 +196,7 @@ def _odd_sizes(rows: Rows, kept: Kept) -> Flags:
     target = (kept.groups[:-1] + kept.target)[targeted]
     height[targeted], width[targeted] = kept.masks.heights[target], kept.masks.widths[target]
     result = np.zeros(len(rows), np.bool_)
-    for _, column, groups in _compared(rows, kept):
+    for _, column, groups in _compared(rows):
         row = np.repeat(np.arange(len(rows)), np.diff(groups))
         other = column.present & ((column.heights != height[row]) | (column.widths != width[row]))
         result[row[other]] = True
@@ -210,7 +207,7 @@ def _size_mismatch(rows: Rows, kept: Kept, i: int, columns: Sequence[str]) -> li
     """The first mask of these columns that has another size than the target's: this benchmark resizes nothing."""
     target = int(kept.groups[i] + kept.target[i])
     size = int(kept.masks.heights[target]), int(kept.masks.widths[target])
-    for name, column, groups in _compared(rows, kept):
+    for name, column, groups in _compared(rows):
         for k in range(int(groups[i]), int(groups[i + 1])) if name in columns else ():
             found = int(column.heights[k]), int(column.widths[k])
             if column.present[k] and found != size:
@@ -222,10 +219,9 @@ def _size_mismatch(rows: Rows, kept: Kept, i: int, columns: Sequence[str]) -> li
     return []
 
 
-def _compared(rows: Rows, kept: Kept) -> tuple[tuple[str, MaskColumn, NDArray[np.int64]], ...]:
+def _compared(rows: Rows) -> tuple[tuple[str, MaskColumn, NDArray[np.int64]], ...]:
     """The masks that must have the target's size: their names, and where each row's masks begin."""
     return (
         ("pred_masks", rows.predicted.masks, rows.groups),
-        ("candidates", kept.masks, kept.groups),
         ("donor_mask", rows.donors.masks, rows.groups),
     )

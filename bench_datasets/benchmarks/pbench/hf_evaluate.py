@@ -56,13 +56,13 @@ class Pbench(RowMetric):
         check_aligned(predictions, references, ids, "a list of masks a row", levels=levels)
         names = [None] * n if ids is None else [str(item) for item in ids]
         called = [f"row {k}" if name is None else f"row {name}" for k, name in enumerate(names)]
+        truth, predicted = [], []
+        for true_masks, masks, who in zip(references, predictions, called, strict=True):
+            truth.append(_masks(true_masks, "references", who, strict))  # of two faults in a row, this one is named
+            predicted.append(_masks(masks, "predictions", who, strict))
         return {
-            "predictions": [
-                _masks(masks, "predictions", who, strict) for masks, who in zip(predictions, called, strict=True)
-            ],
-            "references": [
-                _masks(masks, "references", who, strict) for masks, who in zip(references, called, strict=True)
-            ],
+            "predictions": predicted,
+            "references": truth,
             "levels": [
                 None if level is None else _level(level, who) for level, who in zip(levels, called, strict=True)
             ],

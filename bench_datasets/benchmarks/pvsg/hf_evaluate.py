@@ -73,10 +73,11 @@ class Pvsg(RowMetric):
     ) -> dict[str, list[Any]]:
         check_aligned(predictions, references, ids, "one item a video")
         called = [_called(row, k, None if ids is None else ids[k]) for k, row in enumerate(references)]
-        return {
-            "predictions": [_prediction(item, who, strict) for item, who in zip(predictions, called, strict=True)],
-            "references": [_reference(row, who, strict) for row, who in zip(references, called, strict=True)],
-        }
+        truth, predicted = [], []
+        for row, item, who in zip(references, predictions, called, strict=True):
+            truth.append(_reference(row, who, strict))  # of two faults in a row, this one is named
+            predicted.append(_prediction(item, who, strict))
+        return {"predictions": predicted, "references": truth}
 
     def _result(
         self,

@@ -69,8 +69,6 @@ def test_a_prediction_is_named_with_its_row(code: str, tmp_path: Path) -> None:
 
 
 TRUTH: dict[str, Callable[[dict[str, Any]], Any]] = {
-    "malformed_mask": lambda row: row["candidates"][1].update(mask=BAD),
-    "size_mismatch": lambda row: row["candidates"][1].update(mask=SMALL),
     "target_missing": lambda row: row.update(target=7),
     "target_empty": lambda row: row["candidates"][0].update(mask=encode(line())),
     "repeated_expression": lambda row: row["expressions"][1].update(expression_id="b-0"),
@@ -102,11 +100,54 @@ def test_target_that_is_none(value: int | None) -> None:
         bd.scorer("instancebench")({name: [item] for name, item in row.items()})
 
 
-def test_target_without_a_mask() -> None:
+TARGETS = {
+    "null": (None, "candidate_without_mask", "the mask is null"),
+    "malformed": (BAD, "candidate_without_mask", "the runs do not sum|counts"),
+    "other size": (SMALL, "size_mismatch", "a mask of 1 x 90 where 1 x 100 was expected"),
+    "sides exchanged": (
+        {"size": [100, 1], "counts": MASK["counts"]},
+        "size_mismatch",
+        "a mask of 100 x 1 where 1 x 100 was expected; height and width are exchanged",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", TARGETS)
+def test_target_without_valid_mask_of_the_image_size_stops_with_its_cause(kind: str) -> None:
+    mask, noted, cause = TARGETS[kind]
     row = row_of(simple("b"))
-    row["candidates"][0]["mask"] = None
-    with pytest.raises(bd.FaultError, match="b: target: it has no valid mask"):
-        bd.scorer("instancebench")({name: [item] for name, item in {**row, "pred_masks": [MASK, MASK]}.items()})
+    row["candidates"][0]["mask"] = mask
+    batch = {name: [item] for name, item in {**row, "pred_masks": [MASK, MASK]}.items()}
+    expected = f"b: target: expected a valid mask of the image's size; candidate 0: ({cause})"
+    with pytest.raises(bd.FaultError, match=expected) as error:
+        bd.scorer("instancebench")(batch)
+    assert error.value.code == "target_missing"
+    scored = bd.scorer("instancebench", on_fault="skip-and-report")(batch)
+    assert (scored["skipped"], scored["faults"]) == ([True], [sorted([noted, "target_missing"])])
+
+
+@pytest.mark.parametrize(
+    ("mask", "code"),
+    [(None, "candidate_without_mask"), (BAD, "candidate_without_mask"), (SMALL, "size_mismatch"),
+     (encode(line()), "candidate_without_mask")],
+    ids=["null", "malformed", "other size", "empty"],
+)  # fmt: skip
+def test_candidate_without_valid_mask_of_the_image_size_is_left_out_and_noted(mask: Any, code: str) -> None:
+    row = row_of(simple("b"))
+    whole = bd.scorer("instancebench")({name: [item] for name, item in {**row, "pred_masks": [MASK, MASK]}.items()})
+    row["candidates"].insert(0, {**row["candidates"][1], "instance_id": "extra", "mask": mask})
+    row["target"] += 1
+    found = bd.scorer("instancebench")({name: [item] for name, item in {**row, "pred_masks": [MASK, MASK]}.items()})
+    assert found["faults"] == [[code]]
+    for name in ("candidate_ids", "target", "areas", "skipped"):
+        assert found[name] == whole[name], name
+
+
+def test_size_of_the_target_decides_where_the_image_size_is_unknown() -> None:
+    row = row_of(simple("b"))
+    row["candidates"][1]["mask"] = SMALL
+    batch = {name: [item] for name, item in {**row, "pred_masks": [MASK, MASK]}.items()} | {"height": [None]}
+    assert bd.scorer("instancebench")(batch)["faults"] == [["size_mismatch"]]
 
 
 @pytest.mark.parametrize("mask", [BAD, SMALL])

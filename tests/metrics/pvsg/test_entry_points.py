@@ -206,6 +206,25 @@ def test_kinds_of_values_are_judged_alike_everywhere(truth: Dataset, name: str) 
     assert [group.code for group in bd.check("pvsg", [{"key": "clip", **line}], truth).errors] == [code] * bool(code)
 
 
+def test_null_tubes_and_triplets_are_a_missing_prediction_everywhere(truth: Dataset) -> None:
+    line = {"tubes": None, "triplets": None}
+    row = {**truth[0], "pred_tubes": None, "pred_triplets": None}
+    ways: dict[str, Callable[..., Any]] = {
+        "score": lambda **how: value_of(bd.score("pvsg", truth, [{"key": "clip", **line}], **how)),
+        "map_score": lambda **how: value_of(bd.map_score([row], "pvsg", **how)),
+        "scorer": lambda **how: value_of(bd.scorer("pvsg", **how)({name: [item] for name, item in row.items()})),
+        "evaluate": lambda **how: float(
+            evaluate.load(bd.metric_path("pvsg")).compute(predictions=[line], references=[truth[0]], **how)[KEY]
+        ),
+    }
+    for way, call in ways.items():
+        with pytest.raises(FaultError, match="clip: no prediction for this video") as error:
+            call()
+        assert (error.value.code, error.value.key) == ("missing_prediction", "clip"), way
+        assert call(on_fault="count-as-wrong") == call(missing="empty") == 0, way
+    assert [group.code for group in bd.check("pvsg", [{"key": "clip", **line}], truth).errors] == ["missing_prediction"]
+
+
 @pytest.mark.parametrize("name", [*FAULTY, *NOTED])
 def test_check_agrees_with_score(truth: Dataset, name: str, tmp_path: Path) -> None:
     code, change = FAULTY.get(name) or ("", NOTED[name][1])
