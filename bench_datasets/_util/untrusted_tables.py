@@ -231,6 +231,42 @@ def texts(metadata: pq.FileMetaData, columns: Sequence[str]) -> list[str]:
     ]
 
 
+def read_parquet(
+    stream: IO[bytes], shown: str, columns: Sequence[str] | None = None, row_group: int | None = None
+) -> pa.Table:
+    """Read columns of an untrusted Parquet file, without unpacking far more than it holds.
+
+    Args:
+        stream: the file; it can seek.
+        shown: what messages call the file.
+        columns: names of the columns, all of them by default.
+        row_group: the number of the only row group to read; all of them by default.
+
+    Returns:
+        The rows, with the file's schema and metadata.
+
+    Raises:
+        BenchError: the columns unpack to more than the budget, or one row is larger than `ROW`.
+        pa.ArrowException: the file is cut or is no Parquet file.
+    """
+    budget = Budget(stream.seek(0, 2), shown)
+    stream.seek(0)
+    metadata = pq.read_metadata(stream)
+    schema = metadata.schema.to_arrow_schema()
+    names = list(schema.names if columns is None else columns)
+    check_parquet(metadata, names, budget)
+    stream.seek(0)
+    file = pq.ParquetFile(stream, metadata=metadata, read_dictionary=texts(metadata, names))
+    schema = pa.schema([field for field in schema if field.name in names], schema.metadata)
+    batches = [
+        part
+        for group in (range(metadata.num_row_groups) if row_group is None else (row_group,))
+        for batch in file.iter_batches(row_groups=[group], columns=names)  # Arrow joins no lists of dictionaries
+        for part in plain_batches(batch, budget)
+    ]
+    return pa.Table.from_batches(batches, schema) if batches else schema.empty_table()
+
+
 def plain_batches(batch: pa.RecordBatch, budget: Budget) -> Iterator[pa.RecordBatch]:
     """A batch in parts of bounded size, dictionaries unpacked.
 

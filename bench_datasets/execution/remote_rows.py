@@ -18,6 +18,7 @@ from datasets import Dataset
 from numpy.typing import NDArray
 
 from bench_datasets._util.untrusted import open_file
+from bench_datasets._util.untrusted_tables import read_parquet
 from bench_datasets.benchmark import get_benchmark
 from bench_datasets.faults import BenchError, FaultError
 from bench_datasets.predictions import read_predictions
@@ -88,7 +89,7 @@ class Blocks:
         if number not in self._cache:
             file, inside, _ = self.groups[number]
             with open_file(self.fs, file) as stream:
-                self._cache[number] = pq.ParquetFile(stream).read_row_group(inside)
+                self._cache[number] = read_parquet(stream, file, row_group=inside)
             while len(self._cache) > KEPT:
                 self._cache.popitem(last=False)
         self._cache.move_to_end(number)
@@ -103,7 +104,7 @@ class Blocks:
         tables = []
         for file in self.files:
             with open_file(self.fs, file) as stream:
-                tables.append(pq.read_table(stream, columns=list(columns)))
+                tables.append(read_parquet(stream, file, columns))
         return pa.concat_tables(tables).replace_schema_metadata(self.schema.metadata)
 
     def __getitem__(self, rows: Sequence[int]) -> pa.Table:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,7 +18,7 @@ from bench_datasets import __version__
 from bench_datasets._util.atomic import replacing
 from bench_datasets._util.hashing import ContentHash
 from bench_datasets._util.untrusted import load_json, open_regular
-from bench_datasets._util.untrusted_tables import Budget, check_parquet, plain_batches, texts
+from bench_datasets._util.untrusted_tables import read_parquet
 from bench_datasets.benchmark import get_benchmark
 from bench_datasets.faults import BenchError, shorten
 from bench_datasets.scoring.prepare import Plan, sort_order, table_features
@@ -131,17 +130,11 @@ def read_part(path: Path) -> tuple[Manifest, pa.Table]:
         raise BenchError(f"{path}: expected a regular file, found a folder, pipe or device; {again}")
     try:
         with open_regular(path) as file:
-            budget = Budget(file.seek(0, os.SEEK_END), str(path))
-            file.seek(0)
-            metadata = pq.read_metadata(file)
-            schema = metadata.schema.to_arrow_schema()
-            if _MANIFEST not in (schema.metadata or {}):
+            written = pq.read_schema(file).metadata or {}
+            if _MANIFEST not in written:
                 raise BenchError(f"{path}: expected a part with its manifest, found a Parquet file without; {again}")
-            manifest = _manifest(schema.metadata[_MANIFEST], path, again)
-            check_parquet(metadata, schema.names, budget)
-            table = pq.ParquetFile(file, metadata=metadata, read_dictionary=texts(metadata, schema.names)).read()
-            batches = [part for batch in table.to_batches() for part in plain_batches(batch, budget)]
-            table = pa.Table.from_batches(batches, schema) if batches else schema.empty_table()
+            manifest = _manifest(written[_MANIFEST], path, again)
+            table = read_parquet(file, str(path))
     except FileNotFoundError as error:
         raise BenchError(f"{path}: expected a part or a folder of parts, found no such file; check the path") from error
     except BenchError:
