@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from datasets import List, Value
 
 from bench_datasets.benchmarks import NAMES
-from bench_datasets.faults import BenchError
+from bench_datasets.faults import FAULTS, BenchError, FaultKind, shorten
 from bench_datasets.plugins import Plugin, PluginError, find_plugins, warn
 
 if TYPE_CHECKING:
@@ -169,6 +169,7 @@ class Benchmark(ABC):
         layout: how metrics are printed and laid out in tables.
         options: options of scoring that the benchmark has: `k` (ranks), `oracle`.
         lower_is_better: names of metrics of which less is better.
+        faults: its fault codes, besides those of all benchmarks; see `bench_datasets.faults.fault_kinds`.
         counts: names of metrics that are plain counts, without a confidence interval.
         unpaired_slices: slices that each run cuts for itself, so that runs can't be paired over them.
         unpaired_metrics: first words of metric keys that runs can't be paired by.
@@ -211,6 +212,7 @@ class Benchmark(ABC):
     layout: ClassVar[TableLayout] = TableLayout()
     options: ClassVar[frozenset[str]] = frozenset()
     lower_is_better: ClassVar[frozenset[str]] = frozenset()
+    faults: ClassVar[Mapping[str, FaultKind]] = {}
     counts: ClassVar[frozenset[str]] = frozenset()
     unpaired_slices: ClassVar[frozenset[str]] = frozenset()
     unpaired_metrics: ClassVar[frozenset[str]] = frozenset()
@@ -713,6 +715,9 @@ def _wrong(name: str, value: Any) -> str | None:
     source: object = value.source
     if not isinstance(source, Source) or not source.env:
         return f"source: expected a Source with the name of an environment variable, found {source!r}"
+    faults: object = value.faults
+    if not isinstance(faults, Mapping) or not all(isinstance(kind, FaultKind) for kind in faults.values()):
+        return f"faults: expected what bench_datasets.faults.fault_kinds returns, found {shorten(faults)}"
     absent = [column for column in COMMON_SCORE_COLUMNS if column not in value.score_columns]
     if absent:
         return f"score_columns: expected {', '.join(absent)} among them"
@@ -738,6 +743,8 @@ def import_error(value: Benchmark) -> str | None:
 
 BENCHMARKS = Benchmarks(NAMES)
 """Every benchmark that this installation knows, by name."""
+
+FAULTS.add_declared(lambda: (benchmark.faults for benchmark in BENCHMARKS.values()))
 
 
 @lru_cache(maxsize=1)

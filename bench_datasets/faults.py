@@ -8,6 +8,7 @@ stands here: `stop` ends the scoring with the row's key (unless it was asked to 
 from __future__ import annotations
 
 import reprlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Literal, NamedTuple
@@ -61,12 +62,55 @@ class FaultKind:
     meaning: str
 
 
-def _kinds(where: str, default: Default, **meanings: str) -> dict[str, FaultKind]:
+def fault_kinds(where: str, default: Default, **meanings: str) -> dict[str, FaultKind]:
+    """Fault codes of one place and one default treatment.
+
+    Args:
+        where: where they are found, such as `predictions`.
+        default: what they do by default.
+        meanings: a sentence for each code.
+
+    Example:
+        >>> fault_kinds("my bench truth", "noted", blurred="a blurred image")["blurred"].default
+        'noted'
+    """
     return {code: FaultKind(code, where, default, meaning) for code, meaning in meanings.items()}
 
 
-FAULTS: dict[str, FaultKind] = {
-    **_kinds(
+class FaultTable(Mapping[str, FaultKind]):
+    """Fault codes of all benchmarks, then those that each benchmark declares as its `faults`.
+
+    Args:
+        shared: the codes of all benchmarks.
+    """
+
+    def __init__(self, shared: Mapping[str, FaultKind]) -> None:
+        self._shared = shared
+        self._declared: Callable[[], Iterable[Mapping[str, FaultKind]]] = tuple
+
+    def add_declared(self, declared: Callable[[], Iterable[Mapping[str, FaultKind]]]) -> None:
+        """Set the function that gives each benchmark's codes; it is called when a code is no shared one."""
+        self._declared = declared
+
+    def __getitem__(self, code: str) -> FaultKind:
+        for kinds in self._tables():
+            if code in kinds:
+                return kinds[code]
+        raise KeyError(code)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(dict.fromkeys(code for kinds in self._tables() for code in kinds))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)  # `list` asks for the length
+
+    def _tables(self) -> Iterator[Mapping[str, FaultKind]]:
+        yield self._shared
+        yield from self._declared()
+
+
+FAULTS = FaultTable({
+    **fault_kinds(
         "predictions",
         "stop",
         malformed_mask="a mask that is no valid RLE of its size",
@@ -80,7 +124,7 @@ FAULTS: dict[str, FaultKind] = {
         unaligned_prediction="a list of predictions that is not one item per expression of its row",
         wrong_benchmark="rows of another benchmark",
     ),
-    **_kinds(
+    **fault_kinds(
         "predictions",
         "noted",
         ignored_file="a file beside a row's masks that is not read",
@@ -88,89 +132,13 @@ FAULTS: dict[str, FaultKind] = {
         inverted_mask="a mask that covers the image's whole border, as a mask with exchanged values does",
         whole_image="a mask that covers every pixel of the image, as a soft mask cut at 0 does",
         odd_file_name="a mask file whose name is no number, beside files with numbers as names; it counts as a mask",
-    ),
-    **_kinds(
-        "pvsg predictions",
-        "stop",
-        bad_span="a span that is not [first, last] in whole frames with 0 <= first <= last",
-    ),
-    **_kinds(
-        "instancebench predictions",
-        "noted",
         outside_image="a box that reaches beyond the image",
         small_box="a box within 1 x 1 pixel, as a box in fractions of the image is",
-        box_apart_from_mask="a box that overlaps its own prediction's mask little (IoU of the boxes below 0.5)",
-        unknown_candidate="a candidate_id that no candidate of the row has; it counts as a wrong prediction",
-    ),
-    **_kinds(
-        "instancebench truth",
-        "stop",
-        target_missing="a target that is no candidate: absent, a crowd, or without a valid mask of the image's size",
-        target_empty="a target without a pixel",
-        repeated_expression="an expression id that stands twice",
-        unknown_operation="an operation that is none of the nine",
-        core_role_missing="no minimal or no variant expression",
-        core_role_repeated="more than one minimal or variant expression",
-    ),
-    **_kinds(
-        "instancebench truth",
-        "noted",
-        candidate_without_mask="a candidate without a valid mask; it is left out",
-        crowd_candidate="a crowd region among the candidates; it is ignored",
-        sides_exchanged="polygons that fit the image only if its height and width are exchanged",
-    ),
-    **_kinds(
-        "pvsg truth",
-        "stop",
-        frames_from_one="mask files that are numbered from 1: frame 0 has none, and one lies past the declared end",
-        mask_size="a mask file of another size than the annotation's `meta` says",
-    ),
-    **_kinds(
-        "pvsg truth",
-        "noted",
-        unknown_predicate="a relation whose predicate is none of the 57; it is left out",
-        span_clipped="a span that goes on past the last frame",
-        span_outside="a span that lies wholly past the last frame",
-        span_reversed="a span that ends before it begins; it is left out",
-        span_missing="a relation without a span",
-        frames_beyond="mask files past the declared number of frames; they are left out",
-        self_relation="a relation of an object with itself",
-        frames_short="fewer frames than declared",
-        mask_missing="a frame, or a whole video, without its mask",
-        unknown_mask_id="an object id in the masks that the annotation lacks",
-        object_never_visible="an object that no mask shows",
-        unknown_object="a relation with an object that the annotation lacks",
-    ),
-    **_kinds(
-        "pvsg predictions",
-        "noted",
-        unknown_category="a tube or triplet of a category that the benchmark lacks",
-        unknown_tube="a triplet that names a tube that is not there",
-        tube_without_masks="a tube without a mask",
-        self_triplet="a triplet of a tube with itself, in a video whose truth has no relation of an object with itself",
-        repeated_triplet="a triplet with the tubes, predicate and spans of an earlier one; it takes a rank too",
-        frame_outside="masks of frames past the video's last; they are left out",
-        no_spans="a triplet without a span; it holds on no frame and can't hit",
-        no_triplets="a video whose prediction has tubes and no triplet",
-        missing_frames="frames with ground-truth masks in which the prediction has no mask, or no image file",
-    ),
-    **_kinds(
-        "pbench predictions",
-        "noted",
         resized="a mask of another size than the ground truth's; it is resized to it (nearest pixel)",
         size_exchanged="a mask whose size is [width, height] of the ground truth's; it is resized, which scrambles it",
         ignore_label="label 255 beside other labels of a label map; it counts as a mask, not as 'ignore'",
     ),
-    **_kinds(
-        "pbench truth",
-        "noted",
-        repeated_id="an id that an earlier row of the same level has too; the key bears #2, #3, ...",
-        count_mismatch="a `count` that disagrees with the number of masks",
-        image_missing="a row whose image is absent or cannot be read",
-        image_size_mismatch="masks of another size than the image; masks of two sizes in one row stop the scoring",
-        no_truth="a row without ground truth masks",
-    ),
-}
+})  # fmt: skip
 """Every fault code, with where it is found and what it does by default."""
 
 

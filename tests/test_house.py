@@ -18,6 +18,8 @@ import pytest
 
 import bench_datasets
 import bench_datasets.benchmark
+from bench_datasets.benchmark import BENCHMARKS
+from bench_datasets.faults import FAULTS
 
 ROOT = Path(bench_datasets.__file__).parent
 FILES = sorted(ROOT.rglob("*.py"))
@@ -200,10 +202,6 @@ def test_shared_module_names_no_benchmark(file: Path) -> None:
             assert called not in names, f"{place}: {called}"
 
 
-STILL_IN_TEXTS = {"faults.py"}
-"""Shared modules with the name of a benchmark inside a longer text; the list only gets shorter."""
-
-
 def texts_with_names(file: Path) -> list[str]:
     """Places of texts other than docstrings that hold a benchmark's name as a word."""
     named = re.compile(rf"\b({'|'.join(bench_datasets.benchmark.BENCHMARKS.own)})\b")
@@ -219,4 +217,13 @@ def texts_with_names(file: Path) -> list[str]:
 
 @pytest.mark.parametrize("file", SHARED_FILES, ids=lambda file: str(file.relative_to(ROOT)))
 def test_shared_module_texts_name_no_benchmark(file: Path) -> None:
-    assert bool(texts_with_names(file)) == (str(file.relative_to(ROOT)) in STILL_IN_TEXTS), texts_with_names(file)
+    assert not texts_with_names(file)
+
+
+@pytest.mark.parametrize("file", SHARED_FILES, ids=lambda file: str(file.relative_to(ROOT)))
+def test_shared_module_uses_fault_codes_of_all_benchmarks_only(file: Path) -> None:
+    owned = {code for name in bench_datasets.benchmark.BENCHMARKS.own for code in BENCHMARKS[name].faults}
+    assert owned < set(FAULTS)
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    used = [node for node in ast.walk(tree) if isinstance(node, ast.Constant) and node.value in owned]
+    assert not [f"{file.relative_to(ROOT)}:{node.lineno}: {node.value}" for node in used]

@@ -20,7 +20,7 @@ import bench_datasets as bd
 from bench_datasets.benchmark import BENCHMARKS, Benchmark, get_benchmark
 from bench_datasets.cli.doctor import examine
 from bench_datasets.data import register_all
-from bench_datasets.faults import BenchError
+from bench_datasets.faults import FAULTS, BenchError, stops
 from bench_datasets.plugins import GROUP, PluginError, PluginWarning, find_plugins
 from bench_datasets.report.generic import SECTION
 
@@ -89,6 +89,17 @@ def test_one_that_works_is_a_benchmark(install: Install) -> None:
     assert get_benchmark("toy_good").report_section() is SECTION
 
 
+def test_plugin_fault_codes_are_known_and_change_no_code_of_others(install: Install) -> None:
+    kinds = "fault_kinds('toy truth', 'noted', blurred='a blurred image', malformed_mask='no fault at all')"
+    source = "from bench_datasets.faults import fault_kinds" + SOUND.format(name="toy_faults")
+    assert "blurred" not in FAULTS
+    assert stops("blurred")
+    install("toy_faults", source.replace("headline =", f"faults = {kinds}\n    headline ="), "toy_faults")
+    assert (FAULTS["blurred"].where, FAULTS["blurred"].default, stops("blurred")) == ("toy truth", "noted", False)
+    assert stops("malformed_mask")
+    assert len(FAULTS) == len(set(FAULTS)) == len(dict(FAULTS))
+
+
 @pytest.mark.parametrize(
     ("source", "why"),
     [
@@ -104,6 +115,7 @@ def test_one_that_works_is_a_benchmark(install: Install) -> None:
         (SOUND.format(name="toy_bad").replace("protocols = {", "protocols = {} and {"), "protocols"),
         (SOUND.format(name="toy_bad").replace("'toy.builder'", "None"), "builder"),
         (SOUND.format(name="toy_bad").replace("'TOY'", "''"), "source"),
+        (SOUND.format(name="toy_bad").replace("headline =", "faults = {'blurred': 'noted'}; headline ="), "faults"),
         (
             SOUND.format(name="toy_bad").replace("truth_columns", "columns_of_truth"),
             "lacks the attributes truth_columns",

@@ -23,9 +23,6 @@ PART_UNITS, PART_BYTES = 1024, 1 << 22
 """Score rows of an internal part, and bytes of truth and predictions, at most: what is lost when a run is killed."""
 
 
-STOPS = {code: kind.default == "stop" for code, kind in FAULTS.items()}
-
-
 @dataclass(frozen=True)
 class Inputs:
     """Hash of a plan's inputs, and the work per score row.
@@ -77,7 +74,7 @@ def _doubtful(table: pa.Table) -> NDArray[np.bool_]:
         return np.zeros(len(table), np.bool_)
     found = np.array(pc.fill_null(pc.greater(pc.list_value_length(table["faults"]), 0), False))
     for row in np.flatnonzero(found).tolist():
-        found[row] = any(STOPS.get(code, False) for code in table["faults"][row].as_py())
+        found[row] = any(code in FAULTS and FAULTS[code].default == "stop" for code in table["faults"][row].as_py())
     return np.asarray(found, np.bool_)
 
 

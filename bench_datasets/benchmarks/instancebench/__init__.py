@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from bench_datasets.benchmark import Benchmark, Source, TableLayout
+from bench_datasets.benchmarks.instancebench.faults import FAULTS
 from bench_datasets.benchmarks.instancebench.legend import METRICS
 from bench_datasets.benchmarks.instancebench.protocol import PROTOCOLS, InstanceBenchProtocol
 from bench_datasets.benchmarks.instancebench.schema import (
@@ -45,6 +46,7 @@ class InstanceBench(Benchmark):
     protocols = PROTOCOLS
     headline = {"default": "miou"}
     headline_parts = {"default": "miou/operation/"}
+    faults = FAULTS
     truth_columns = TRUTH_COLUMNS
     required_columns = ("expressions",)
     prediction_columns = PREDICTION_COLUMNS

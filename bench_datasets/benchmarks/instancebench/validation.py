@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench_datasets.benchmarks.instancebench.batch import Kept, Rows
+from bench_datasets.benchmarks.instancebench.faults import FAULTS
 from bench_datasets.benchmarks.instancebench.measure import CORE
 from bench_datasets.benchmarks.instancebench.vocabulary import OPERATION_TAG, OPERATIONS
-from bench_datasets.faults import FAULTS, Fault, stops
+from bench_datasets.faults import Fault, stops
 from bench_datasets.masks import MaskColumn, Status
 from bench_datasets.masks.ragged import MaskLists
 from bench_datasets.predictions.arrow_types import boxes_apart, odd_boxes, odd_masks, size_advice

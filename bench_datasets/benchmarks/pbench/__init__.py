@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from bench_datasets.benchmark import Benchmark, Source, TableLayout
+from bench_datasets.benchmarks.pbench.faults import FAULTS
 from bench_datasets.benchmarks.pbench.legend import METRICS
 from bench_datasets.benchmarks.pbench.protocol import PROTOCOLS, PBenchProtocol
 from bench_datasets.benchmarks.pbench.schema import (
@@ -48,6 +49,7 @@ class PBench(Benchmark):
     headline = {"released": "average", "paper": "average", "card": "accuracy"}
     headline_parts = {"released": "macro_f1/", "paper": "macro_f1/", "card": "accuracy/"}
     task_ids = {"released": "average"}
+    faults = FAULTS
     truth_columns = TRUTH_COLUMNS
     prediction_columns = PREDICTION_COLUMNS
     score_columns = SCORE_COLUMNS

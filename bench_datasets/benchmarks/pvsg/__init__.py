@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from bench_datasets.benchmark import Benchmark, Source, TableLayout
+from bench_datasets.benchmarks.pvsg.faults import FAULTS
 from bench_datasets.benchmarks.pvsg.legend import METRICS
 from bench_datasets.benchmarks.pvsg.protocol import DEFAULT_K, PROTOCOLS, PVSGProtocol
 from bench_datasets.benchmarks.pvsg.schema import PREDICTION_COLUMNS, SCORE_COLUMNS, TRUTH_COLUMNS
@@ -49,6 +50,7 @@ class PVSG(Benchmark):
         "weak_official": "weak_official/R@20",
         "step": "R@20/0.5",
     }
+    faults = FAULTS
     truth_columns = TRUTH_COLUMNS
     prediction_columns = PREDICTION_COLUMNS
     score_columns = SCORE_COLUMNS
