@@ -175,7 +175,7 @@ def rename_in_evaluate(loading: Any, rename: Callable[[str], str]) -> None:
 
 
 def zip_directory_size(raw: IO[bytes]) -> int:
-    """Bytes of a ZIP archive's list of members, as its end says; 0 for what is no archive.
+    """Bytes of a ZIP archive's list of members, as its end says; 0 for other files.
 
     Uses `zipfile._EndRecData`, which `ZipFile` reads first itself.
 

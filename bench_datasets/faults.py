@@ -20,7 +20,7 @@ SHOWN = 60
 
 
 class BenchError(ValueError):
-    """A mistake in the user's input; the message says what was expected, what was found and what to do."""
+    """A mistake in the user's input; the message names it and the remedy."""
 
 
 class BenchWarning(UserWarning):

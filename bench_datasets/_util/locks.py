@@ -62,7 +62,7 @@ def alone(folder: Path, what: str) -> Iterator[None]:
 
 
 def _named(holder: Path) -> str:
-    """What the file says about the process that holds the lock."""
+    """The process that holds the lock, as its file names it."""
     with contextlib.suppress(OSError):
         return holder.read_text(encoding="utf-8", errors="replace")[:200].strip() or "another process"
     return "another process"

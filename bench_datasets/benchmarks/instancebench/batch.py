@@ -125,7 +125,7 @@ class Rows(Batch):
 
     @cached_property
     def left_out_candidates(self) -> dict[int, tuple[str, str]]:
-        """Candidates without a valid mask of the image's size, by place: a fault code and what was found."""
+        """Candidates without a valid mask of the image's size, by place: fault code and reason."""
         return _left_out(self)
 
     def use_decoded(self, decoded: Decoded) -> None:
@@ -498,7 +498,7 @@ def _targets(rows: Rows) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
 
 
 def _left_out(rows: Rows) -> dict[int, tuple[str, str]]:
-    """Candidates that the builder would leave out, by their place in the column: a code and what was found.
+    """Candidates that the builder would leave out, by place: fault code and reason.
 
     They have no valid mask, an empty one without being the target (`candidate_without_mask`), or one of another size
     than the image (`size_mismatch`). Where the image's size is not known, the target's mask has it.
