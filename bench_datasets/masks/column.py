@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bench_datasets.masks import arrow
 from bench_datasets.masks.decoded import Decoded
-from bench_datasets.masks.engine import get_engine
+from bench_datasets.masks.engine import engine_for
 from bench_datasets.masks.rle import Runs, encode_counts
 from bench_datasets.masks.status import MAX_COUNTS, MAX_PIXELS, WORDS, MaskError, Status
 
@@ -154,7 +154,7 @@ class MaskColumn:
     @cached_property
     def decoded(self) -> Decoded:
         """All masks decoded, once; invalid masks have a status and no runs."""
-        return get_engine().decode(self)
+        return engine_for(self).decode(self)
 
     def remember(self, decoded: Decoded) -> None:
         """Take over an earlier decoding of the same masks."""
@@ -258,7 +258,7 @@ class MaskColumn:
         """
         sizes = 3 + self.validate().decoded.ends.number
         begin = np.concatenate([[0], np.cumsum(sizes)])
-        return get_engine().words(self, begin[:-1]), begin
+        return engine_for(self).words(self, begin[:-1]), begin
 
     def boxes(self) -> NDArray[np.int64]:
         """Each mask's bounding box, `(n, 4) int64`: x, y, width, height in pixels; all 0 for an empty mask.

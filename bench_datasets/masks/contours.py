@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from bench_datasets.masks.engine import get_engine
+from bench_datasets.masks.engine import engine_for
 from bench_datasets.masks.intervals import PART, Axis, Intervals, Ints, differ, join, spans, tidy, within
 
 CHUNK_POINTS = 1 << 20
@@ -89,7 +89,7 @@ def hits(of: Intervals, near: Intervals, axis: Axis, tolerance: Ints) -> Ints:
     if not len(of.starts) or not len(near.starts):
         return np.zeros(len(axis.base), np.int64)
     found = np.zeros(len(axis.base), np.int64)
-    if get_engine().name == "numba":
+    if engine_for().name == "numba":
         from bench_datasets.masks import contour_kernels
 
         of_first, near_first = (np.searchsorted(lines.starts, axis.bounds) for lines in (of, near))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
@@ -96,6 +97,9 @@ _MODULES = {
     "numba": "bench_datasets.masks.engine_numba",
     "pycocotools": "bench_datasets.masks.engine_pycocotools",
 }
+SMALL_WORK = 1 << 21
+"""Bytes of masks that a process hands to pycocotools before numba, which takes half a second to load, is imported."""
+
 _chosen: ContextVar[tuple[str | None, int]] = ContextVar("engine", default=(None, 1))
 
 
@@ -195,6 +199,33 @@ def get_engine(name: str | None = None, threads: int | None = None) -> Engine:
     return _load(wanted, threads or count)
 
 
+def engine_for(*columns: MaskColumn) -> Engine:
+    """The engine for an operation: while all work is small, pycocotools instead of a numba that must be loaded first.
+
+    The engines give the same numbers. One that was named is always used.
+
+    Args:
+        columns: the masks of the operation.
+    """
+    chosen, threads = _chosen.get()
+    named = chosen or os.environ.get(ENV)
+    if named is None and _Work.is_small(columns):
+        return _load("pycocotools", threads)
+    return get_engine()
+
+
+class _Work:
+    """Bytes of masks that this process has handed to engines that nobody named."""
+
+    done = 0
+
+    @classmethod
+    def is_small(cls, columns: Sequence[MaskColumn]) -> bool:
+        """Add an operation's masks; whether pycocotools takes less time for all of them than loading numba."""
+        cls.done += sum(int(column.offsets[-1] - column.offsets[0]) for column in columns)
+        return cls.done < SMALL_WORK and _MODULES["numba"] not in sys.modules
+
+
 @contextmanager
 def using_engine(name: str | None = None, threads: int = 1) -> Iterator[Engine]:
     """Use an engine within a block, in this thread or task.
@@ -215,7 +246,7 @@ def using_engine(name: str | None = None, threads: int = 1) -> Iterator[Engine]:
         raise MaskError(f"threads: expected 1 or more, got {threads}")
     token = _chosen.set((name or _chosen.get()[0], threads))
     try:
-        yield get_engine()
+        yield engine_for()
     finally:
         _chosen.reset(token)
 

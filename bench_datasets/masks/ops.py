@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bench_datasets.masks.column import MaskColumn
-from bench_datasets.masks.engine import Hits, Part, get_engine, quotient
+from bench_datasets.masks.engine import Hits, Part, engine_for, quotient
 from bench_datasets.masks.status import MaskError
 
 
@@ -60,7 +60,7 @@ def group_intersections(a: MaskColumn, a_groups: ArrayLike, b: MaskColumn, b_gro
     """
     left, right = _groups(a_groups, a), _groups(b_groups, b)
     _check_groups(a, left, b, right)
-    return get_engine().group_intersections(a, left, b, right)
+    return engine_for(a, b).group_intersections(a, left, b, right)
 
 
 def group_hits(a: MaskColumn, a_groups: ArrayLike, b: MaskColumn, b_groups: ArrayLike) -> Hits:
@@ -82,7 +82,7 @@ def group_hits(a: MaskColumn, a_groups: ArrayLike, b: MaskColumn, b_groups: Arra
     """
     left, right = _groups(a_groups, a), _groups(b_groups, b)
     _check_groups(a, left, b, right)
-    return get_engine().group_hits(a, left, b, right)
+    return engine_for(a, b).group_hits(a, left, b, right)
 
 
 def intersections(a: MaskColumn, b: MaskColumn) -> NDArray[np.int64]:
@@ -132,7 +132,7 @@ def union_overlaps(count: int, a: Part, b: Part) -> tuple[NDArray[np.int64], NDA
                 f"mask {i}: expected the size {height[group[i]]} x {width[group[i]]} of the masks it is united with,"
                 f" found {column.heights[i]} x {column.widths[i]}"
             )
-    return get_engine().union_overlaps(count, a, b)
+    return engine_for(a[0], b[0]).union_overlaps(count, a, b)
 
 
 def tube_intersections(
@@ -167,7 +167,7 @@ def tube_intersections(
             raise MaskError(
                 f"{name}: expected the tube of each of {len(column)} masks, from 0; got {tubes.tolist()[:8]}"
             )
-    return get_engine().tube_intersections(a, left, of_a, b, right, of_b)
+    return engine_for(a, b).tube_intersections(a, left, of_a, b, right, of_b)
 
 
 def nms(column: MaskColumn, groups: ArrayLike, threshold: float = 0.5) -> NDArray[np.bool_]:
@@ -196,7 +196,7 @@ def nms(column: MaskColumn, groups: ArrayLike, threshold: float = 0.5) -> NDArra
     if not 0 <= threshold <= 1:
         raise MaskError(f"threshold: expected an IoU from 0 to 1, got {threshold}")
     offsets = _one_size(column, groups)
-    return get_engine().group_nms(column, offsets, threshold)
+    return engine_for(column).group_nms(column, offsets, threshold)
 
 
 def _pair_overlaps(a: MaskColumn, b: MaskColumn) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
@@ -205,7 +205,7 @@ def _pair_overlaps(a: MaskColumn, b: MaskColumn) -> tuple[NDArray[np.int64], NDA
     if not (np.array_equal(a.heights, b.heights) and np.array_equal(a.widths, b.widths)):
         every = np.arange(len(a))
         _same_sizes(a.validate(), b.validate(), every, every)
-    return get_engine().pair_overlaps(a, b)
+    return engine_for(a, b).pair_overlaps(a, b)
 
 
 def _groups(groups: ArrayLike, column: MaskColumn) -> NDArray[np.int64]:

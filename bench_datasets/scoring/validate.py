@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from bench_datasets.benchmark import Benchmark, get_benchmark
 from bench_datasets.faults import stops
-from bench_datasets.masks import Decoded, using_engine
+from bench_datasets.masks import Decoded, get_engine, using_engine
 from bench_datasets.masks.ragged import CHUNK_BYTES, MaskLists, parts
 from bench_datasets.predictions import lists_of
 from bench_datasets.predictions.mask_rows import FAULTS_TYPE
@@ -118,7 +118,9 @@ def verify(
     alone = num_proc is None or num_proc < 2
     task = _Verification(metric.name, answers, units, options, alone)
     hashes, readings, room = list[str](), list[Reading](), KEPT_BYTES
-    with using_engine(options.engine, options.threads):  # loaded here, once for all processes
+    with using_engine(options.engine, options.threads):
+        if not alone:
+            get_engine()  # loaded here, once for all processes
         for own, reading in in_processes(task, lots, num_proc, options.threads):
             hashes += own
             if reading is not None and (room := room - reading.decoded.nbytes) >= 0:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import bench_datasets as bd
 from bench_datasets.benchmark import get_benchmark
 from bench_datasets.execution import local, scoring_in_parts
 from bench_datasets.masks.column import MaskColumn
-from bench_datasets.masks.engine import get_engine
+from bench_datasets.masks.engine import available_engines, get_engine
 from bench_datasets.predictions.read import read_for_scoring
 from bench_datasets.results import summarize
 from bench_datasets.results.run_files import write_run
@@ -28,12 +29,14 @@ from .conftest import answers_of, files, plan_of, truth_of
 def counted(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     """How many masks are decoded, and how often a score table is sorted and a file is written."""
     counts: Counter[str] = Counter()
-    engine = type(get_engine())
-    decode, sort, write = engine.decode, prepare.sort_order, pq.write_table
+    sort, write = prepare.sort_order, pq.write_table
 
-    def decoding(self: Any, column: MaskColumn) -> Any:
-        counts["masks"] += len(column)
-        return decode(self, column)
+    def counting(decode: Callable[..., Any]) -> Callable[..., Any]:
+        def decoding(self: Any, column: MaskColumn) -> Any:
+            counts["masks"] += len(column)
+            return decode(self, column)
+
+        return decoding
 
     def sorting(*args: Any) -> Any:
         counts["sorts"] += 1
@@ -43,7 +46,9 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
         counts["writes"] += 1
         return write(*args, **options)
 
-    monkeypatch.setattr(engine, "decode", decoding)
+    for name in available_engines():
+        engine = type(get_engine(name))
+        monkeypatch.setattr(engine, "decode", counting(engine.decode))
     monkeypatch.setattr(prepare, "sort_order", sorting)
     monkeypatch.setattr(summarize, "sort_order", sorting)
     monkeypatch.setattr(pq, "write_table", writing)
