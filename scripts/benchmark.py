@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
 """Benchmarks: this package beside its peers, in one process, as medians of alternating runs and their ratios.
 
-    python scripts/benchmark.py                      every suite, some minutes
-    python scripts/benchmark.py --quick              every suite, small: under a minute
+    python scripts/benchmark.py                      every suite, more than an hour
+    python scripts/benchmark.py --quick              every suite, small: some minutes
     python scripts/benchmark.py masks --plot masks.png --json masks.json
 
 Suites: `pbench` (bd.score end to end against the loop that one would write, and its memory), `instancebench` (the same
 for sets of expressions, and the intervals of every table against a loop that gathers the rows of each draw), `masks`
 (intersections, tubes and suppression by pycocotools, faster-coco-eval, hotcoco, rlemasklib, where installed, and by our
-engines). Peers must agree to the last integer before anything is timed.
+engines), `whole` (the command `score` of every benchmark, files in, headline out, against the same as one would write
+it; processor and wall time, peak memory, per engine, threads and size; about an hour). Peers must agree to the last
+integer before anything is timed.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ from typing import Any
 
 from rich.console import Console
 
-SUITES = ("pbench", "instancebench", "pvsg", "masks")
+SUITES = ("pbench", "instancebench", "pvsg", "masks", "whole")
 PACKAGES = (
     "datasets", "numpy", "scipy", "pyarrow", "pycocotools", "numba", "faster-coco-eval", "hotcoco",
     "rlemasklib",
@@ -36,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the suites that were asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("suites", nargs="*", metavar="SUITE", help=f"any of {', '.join(SUITES)}; all by default")
-    parser.add_argument("--quick", action="store_true", help="small inputs and few runs: under a minute in all")
+    parser.add_argument("--quick", action="store_true", help="small inputs and few runs: some minutes in all")
     parser.add_argument("--json", metavar="FILE", help="write every number there")
     parser.add_argument("--plot", metavar="FILE", help="draw the sweeps of the suite masks there (needs matplotlib)")
     parser.add_argument("--seed", type=int, default=0, help="of the synthetic masks")
@@ -48,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.plot and "masks" not in suites:
         parser.error("--plot draws the suite masks; add it, or leave --plot out")
 
-    from bench import suite_instancebench, suite_masks, suite_pbench, suite_pvsg
+    from bench import suite_instancebench, suite_masks, suite_pbench, suite_pvsg, suite_whole
     from datasets.utils import disable_progress_bars
 
     disable_progress_bars()
@@ -66,6 +68,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "instancebench": suite_instancebench.run,
         "pvsg": suite_pvsg.run,
         "masks": suite_masks.run,
+        "whole": suite_whole.run,
     }
     for name in suites:
         console.rule(name)

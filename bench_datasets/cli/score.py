@@ -123,10 +123,16 @@ def score(
         answers = read_answers(benchmark, predictions, kind, data, validate=False)
         with working("reading the truth"):
             truth, answers = part_of(benchmark, answers, data, wanted, level, limit, columns, stream=stream)
+
+    def read_again() -> Any:
+        answers = read_answers(benchmark, predictions, kind, data)
+        return part_of(benchmark, answers, data, wanted, level, limit, columns, stream=stream)[1]
+
     with progress():
         plan = make_plan(
             benchmark, truth, answers, chosen, missing=missing, on_fault=on_fault, boundary=boundary, oracle=oracle,
             engine=engine, threads=threads, whole=limit is None and level is None, num_proc=num_proc,
+            read_again=read_again,
         )  # fmt: skip
         if part is not None and folder is not None:
             file = score_shard(plan, *part, folder, num_proc)

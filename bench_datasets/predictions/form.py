@@ -28,6 +28,8 @@ class PredictionForm:
         check: checks predictions of a benchmark, by its name, with or without ground truth.
         unvalidated_readers: readers, by format name, that may leave invalid masks in the rows; for scoring, which
             validates every mask and so need not decode them twice.
+        read_again: whether a file with invalid masks is then read again with validation, as its reader says of them
+            what scoring does not.
     """
 
     features: Features
@@ -36,3 +38,4 @@ class PredictionForm:
     signature: Signature
     check: Callable[[str, Any, Any], CheckReport]
     unvalidated_readers: Mapping[str, Callable[[Location], Iterator[pa.RecordBatch]]] = field(default_factory=dict)
+    read_again: bool = False

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Any, TypeVar, cast
 
 import msgspec
 import numpy as np
@@ -17,6 +18,8 @@ from bench_datasets.predictions.coerce import MAX_MASKS
 from bench_datasets.predictions.foreign_fields import refuse_other_benchmark
 from bench_datasets.predictions.mask_rows import FAULTS_TYPE, SCHEMA
 from bench_datasets.predictions.mask_signature import MASK_SIGNATURE
+
+Row = TypeVar("Row")
 
 
 class Rle(msgspec.Struct, forbid_unknown_fields=True, gc=False):
@@ -50,6 +53,52 @@ LONGEST_BLOCK = 1 << 27
 """Blocks with more bytes, so with a very long line, are parsed line by line, which bounds their memory."""
 
 
+class UsualLines:
+    """Decodes blocks of lines that have exactly the fields of the file's first line.
+
+    Args:
+        first: the fields of the first line, which need no careful reading.
+        types: types of known fields; other fields have the type that they have in the first line, one of
+            `PLAIN_TYPES`.
+    """
+
+    def __init__(self, first: Mapping[str, Any], types: Mapping[str, Any]) -> None:
+        self._fields = list(first)
+        self._decoder: msgspec.json.Decoder[Any] | None = None
+        if all(name in types or type(value) in PLAIN_TYPES for name, value in first.items()):
+            fields = [(f"field_{k}", types.get(name) or type(first[name])) for k, name in enumerate(first)]
+            names = {f"field_{k}": name for k, name in enumerate(first)}
+            line = msgspec.defstruct("Line", fields, rename=names, forbid_unknown_fields=True)
+            self._decoder = msgspec.json.Decoder(line)
+
+    def decode(
+        self, block: bytes, inside: Callable[[Mapping[str, list[Any]]], tuple[int, int]]
+    ) -> dict[str, list[Any]] | None:
+        """Values by field, one per line; `None` if a line is not usual.
+
+        Args:
+            block: whole lines.
+            inside: number of names, and of texts, in the objects and lists of the lines, out of the values by field.
+        """
+        if self._decoder is None or len(block) > LONGEST_BLOCK:
+            return None
+        lines = block.count(b"\n") + (not block.endswith(b"\n"))
+        if block.count(b"}\n{") != lines - 1:  # an object is not on a line of its own
+            return None
+        try:
+            rows = self._decoder.decode_lines(block)
+        except (msgspec.MsgspecError, RecursionError, ValueError):
+            return None
+        if len(rows) != lines:
+            return None
+        values = {name: [getattr(row, f"field_{k}") for row in rows] for k, name in enumerate(self._fields)}
+        names, texts = inside(values)
+        names += len(self._fields) * lines
+        texts += sum(sum(isinstance(value, str) for value in column) for column in values.values())
+        # More quotation marks than these: a name stands twice in an object, or a text holds one.
+        return values if block.count(b'"') == 2 * (names + texts) else None
+
+
 class BlockParser:
     """Parses blocks of lines whose fields and masks have the usual form; leaves all others to the careful reader.
 
@@ -66,8 +115,7 @@ class BlockParser:
 
     def __init__(self, first: Mapping[str, Any], split: str | None, *, validate: bool) -> None:
         self._split, self._validate = split, validate
-        self._fields = list(first)
-        self._decoder = _decoder_of(first)
+        self._lines = UsualLines(first, _FIELDS) if _is_usual(first) else None
         self._masks = next((name for name in ("pred_masks", "masks") if name in first), "")
         self._scores = next((name for name in ("pred_scores", "scores") if name in first), "")
 
@@ -80,19 +128,10 @@ class BlockParser:
         Returns:
             A batch of the columns of `mask_rows.SCHEMA`; `None` if the careful reader must parse the lines.
         """
-        if self._decoder is None or len(block) > LONGEST_BLOCK:
+        values = self._lines.decode(block, self._inside) if self._lines is not None else None
+        if values is None:
             return None
-        lines = block.count(b"\n") + (not block.endswith(b"\n"))
-        if block.count(b"}\n{") != lines - 1:  # an object is not on a line of its own
-            return None
-        try:
-            rows = self._decoder.decode_lines(block)
-        except (msgspec.MsgspecError, RecursionError, ValueError):
-            return None
-        values = {name: [getattr(row, f"field_{k}") for row in rows] for k, name in enumerate(self._fields)}
         masks = [mask for row in values[self._masks] for mask in row]
-        if len(rows) != lines or self._quotes(values, len(masks)) != block.count(b'"'):
-            return None
         names, scores = self._names(values), _scores_of(values.get(self._scores), values[self._masks])
         column = column_of(masks)
         counts = [len(row) for row in values[self._masks]]
@@ -100,6 +139,7 @@ class BlockParser:
             return None
         if self._validate and column.problems():
             return None
+        lines = len(counts)
         begin = pa.array(np.concatenate([[0], np.cumsum(counts)]).astype(np.int32))
         lists = pa.ListArray.from_arrays(begin, column.to_arrow())
         empty = pa.ListArray.from_arrays(pa.array(np.zeros(lines + 1, np.int32)), pa.array([], FAULTS_TYPE.value_type))
@@ -110,11 +150,9 @@ class BlockParser:
         ]
         return pa.RecordBatch.from_arrays(arrays, schema=SCHEMA)
 
-    def _quotes(self, values: Mapping[str, Sequence[Any]], masks: int) -> int:
-        """Number of quotation marks of the text if no name stands twice in an object and no text holds one."""
-        keys = len(self._fields) * len(values[self._masks]) + 2 * masks
-        texts = masks + sum(sum(isinstance(value, str) for value in column) for column in values.values())
-        return 2 * (keys + texts)
+    def _inside(self, values: Mapping[str, list[Any]]) -> tuple[int, int]:
+        masks = sum(map(len, values[self._masks]))
+        return 2 * masks, masks
 
     def _names(self, values: Mapping[str, list[Any]]) -> dict[str, pa.Array] | None:
         """The columns that name the rows; `None` if a row's name is not usual."""
@@ -133,6 +171,22 @@ class BlockParser:
         return {"key": pa.array(key, pa.string()), "id": ids, "split": pa.array(split, pa.string())}
 
 
+def grouped(
+    items: Iterable[Row | pa.RecordBatch], batches: Callable[[Iterator[Row]], Iterator[pa.RecordBatch]]
+) -> Iterator[pa.RecordBatch]:
+    """Batches out of rows and batches, in order.
+
+    Args:
+        items: rows, and batches of many.
+        batches: makes batches of rows.
+    """
+    for whole, group in groupby(items, key=lambda item: isinstance(item, pa.RecordBatch)):
+        if whole:
+            yield from cast("Iterator[pa.RecordBatch]", group)
+        else:
+            yield from batches(cast("Iterator[Row]", group))
+
+
 def first_line(block: bytes) -> dict[str, Any] | None:
     """The fields of the first line of a block; `None` if it is no JSON object."""
     line = block[: block.find(b"\n") + 1] or block
@@ -143,36 +197,38 @@ def first_line(block: bytes) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
-def _decoder_of(first: Mapping[str, Any]) -> msgspec.json.Decoder[Any] | None:
-    """A decoder of lines with exactly these fields; `None` if such lines need the careful reader."""
+def _is_usual(first: Mapping[str, Any]) -> bool:
+    """Whether lines with exactly these fields need no careful reading."""
     if sum(name in first for name in ("masks", "pred_masks")) != 1:
-        return None
+        return False
     if sum(name in first for name in ("scores", "pred_scores")) > 1 or set(first) & _CAREFUL:
-        return None
-    if any(type(value) not in PLAIN_TYPES for name, value in first.items() if name not in _FIELDS):
-        return None
+        return False
     try:
         refuse_other_benchmark(set(first), "", MASK_SIGNATURE)
     except BenchError:
-        return None
-    fields = [(f"field_{k}", _FIELDS.get(name) or type(first[name])) for k, name in enumerate(first)]
-    names = {f"field_{k}": name for k, name in enumerate(first)}
-    line = msgspec.defstruct("Line", fields, rename=names, forbid_unknown_fields=True)
-    return msgspec.json.Decoder(line)
+        return False
+    return True
 
 
-def column_of(masks: Sequence[Rle]) -> MaskColumn | None:
-    """The masks as a column; `None` if the size of one is not usual, or its counts are no ASCII or too long."""
-    text = "".join([mask.counts for mask in masks])
-    lengths = np.array([len(mask.counts) for mask in masks], np.int64)
-    sizes = [side for mask in masks for side in mask.size]
+def column_of(masks: Sequence[Rle | None]) -> MaskColumn | None:
+    """The masks as a column, `None` as null; `None` if a size is not usual, or counts are no ASCII or too long."""
+    given = [mask for mask in masks if mask is not None]
+    text = "".join([mask.counts for mask in given])
+    lengths = np.array([len(mask.counts) for mask in given], np.int64)
+    sizes = [side for mask in given for side in mask.size]
     if not text.isascii() or (len(lengths) and lengths.max() > MAX_COUNTS):
         return None
     if sizes and not (min(sizes) > 0 and max(sizes[::2]) * max(sizes[1::2]) <= MAX_PIXELS):
         return None
     pairs = np.array(sizes, np.int64).reshape(-1, 2)
+    present = None
+    if len(given) < len(masks):
+        present = np.array([mask is not None for mask in masks], np.bool_)
+        place = np.cumsum(present) - 1
+        pairs = np.where(present[:, None], pairs[place], -1) if len(given) else np.full((len(masks), 2), -1)
+        lengths = np.where(present, lengths[place], 0) if len(given) else np.zeros(len(masks), np.int64)
     offsets = np.concatenate([[0], np.cumsum(lengths)])
-    return MaskColumn(np.frombuffer(text.encode(), np.uint8), offsets, pairs[:, 0], pairs[:, 1])
+    return MaskColumn(np.frombuffer(text.encode(), np.uint8), offsets, pairs[:, 0], pairs[:, 1], present)
 
 
 def _scores_of(rows: Sequence[list[float] | None] | None, masks: Sequence[list[Rle]]) -> pa.Array | None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
-from itertools import groupby
-from typing import Any, cast
+from typing import Any
 
 import pyarrow as pa
 
@@ -34,7 +33,7 @@ from bench_datasets.predictions.files import Location, files_in
 from bench_datasets.predictions.foreign_fields import refuse_other_benchmark
 from bench_datasets.predictions.formats import falcon
 from bench_datasets.predictions.json_records import records, records_or_batches
-from bench_datasets.predictions.mask_blocks import BlockParser, first_line
+from bench_datasets.predictions.mask_blocks import BlockParser, first_line, grouped
 from bench_datasets.predictions.mask_rows import Row, batches
 from bench_datasets.predictions.mask_signature import MASK_SIGNATURE
 
@@ -99,26 +98,17 @@ def read(location: Location, *, only_falcon: bool = False) -> Iterator[pa.Record
     Raises:
         BenchError: a line is no JSON object, names no row, or is another benchmark's.
     """
-    return _grouped(_rows(location, only_falcon))
+    return grouped(_rows(location, only_falcon), batches)
 
 
 def read_unvalidated(location: Location) -> Iterator[pa.RecordBatch]:
     """The same as `read`, but invalid masks may stay as they are; for callers that validate every mask themselves."""
-    return _grouped(_rows(location, False, validate=False))
+    return grouped(_rows(location, False, validate=False), batches)
 
 
 def read_falcon(location: Location) -> Iterator[pa.RecordBatch]:
     """Read only Falcon Perception's own lines."""
     return read(location, only_falcon=True)
-
-
-def _grouped(rows: Iterable[Row | pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Batches out of rows and batches, in order."""
-    for whole, group in groupby(rows, key=lambda item: isinstance(item, pa.RecordBatch)):
-        if whole:
-            yield from cast("Iterator[pa.RecordBatch]", group)
-        else:
-            yield from batches(cast("Iterator[Row]", group))
 
 
 def _rows(location: Location, only_falcon: bool, *, validate: bool = True) -> Iterator[Row | pa.RecordBatch]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+import os
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from bench_datasets.data import provenance
 from bench_datasets.data.provenance import without_secrets
 from bench_datasets.faults import BenchError, FaultError
 from bench_datasets.masks import using_engine
-from bench_datasets.predictions.read import read_for_scoring
+from bench_datasets.predictions.read import read_for_scoring, read_predictions
 from bench_datasets.predictions.spool import Spool
 from bench_datasets.predictions.values import read_truth
 from bench_datasets.scoring.batching import BATCH_ROWS, ArrowRows, rows_at_a_time, rows_of
@@ -27,7 +28,7 @@ from bench_datasets.scoring.hashes import content_hash
 from bench_datasets.scoring.options import COUNT_AS_WRONG, ScoreOptions
 from bench_datasets.scoring.provenance import with_provenance
 from bench_datasets.scoring.units import Units, blame
-from bench_datasets.scoring.validate import Readings, verify
+from bench_datasets.scoring.validate import Readings, UnsoundMasksError, verify
 
 EXAMPLES = 5
 """Keys that are named with each fault."""
@@ -131,6 +132,7 @@ def make_plan(
     *,
     whole: bool = True,
     num_proc: int | None = None,
+    read_again: Callable[[], Dataset] | None = None,
     **choices: Any,
 ) -> Plan:
     """Pair and validate everything, on several processes where asked to.
@@ -142,6 +144,7 @@ def make_plan(
         protocol: a protocol's name; the benchmark's default for `None`.
         whole: see `scoring.score`.
         num_proc: processes.
+        read_again: reads the same predictions with validation, where they were read without.
         **choices: fields of `ScoreOptions`.
 
     Raises:
@@ -160,7 +163,9 @@ def make_plan(
     source = provenance(truth) or _published(truth)
     if not isinstance(predictions, Dataset) or "pred_faults" not in predictions.column_names:
         with using_engine(options.engine, options.threads):
-            predictions = read_for_scoring(benchmark, predictions)
+            given, predictions = predictions, read_for_scoring(benchmark, predictions)
+        if isinstance(given, (str, os.PathLike)):
+            read_again = partial(read_predictions, benchmark, given)
     labels = _select_labels(truth, metric)
     if not len(labels):
         raise BenchError("truth: expected rows, found none")
@@ -168,8 +173,13 @@ def make_plan(
     others = count_faults(units, options)
     answers = ArrowRows(predictions, [c for c in metric.prediction_columns if c in predictions.column_names])
     size = rows_at_a_time(ArrowRows(labels), answers)
+    doubtful = read_again is not None and metric.prediction_form().read_again
     try:
-        verified = verify(metric, answers, units, options, num_proc, size)
+        verified = verify(metric, answers, units, options, num_proc, size, doubtful=doubtful)
+    except UnsoundMasksError:
+        with using_engine(options.engine, options.threads):
+            predictions = read_again() if read_again is not None else predictions
+        return make_plan(benchmark, truth, predictions, protocol, whole=whole, num_proc=num_proc, **choices)
     except FaultError:
         unverified = Plan(benchmark, options, labels, answers, units, {})
         if (first := _first_truth_fault(unverified)) is not None:

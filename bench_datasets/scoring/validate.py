@@ -30,6 +30,10 @@ LOT_BYTES = 1 << 25
 """Bytes of counts of a lot that is read at once; a heavier one is read part by part, and not kept."""
 
 
+class UnsoundMasksError(Exception):
+    """A predicted mask is invalid, and the predictions were read without validation."""
+
+
 class Reading(NamedTuple):
     """The decoded predictions of some units.
 
@@ -99,6 +103,8 @@ def verify(
     options: ScoreOptions,
     num_proc: int | None = None,
     size: int | None = None,
+    *,
+    doubtful: bool = False,
 ) -> Verified:
     """Validate every prediction that will be scored, before the first one is.
 
@@ -109,14 +115,16 @@ def verify(
         options: how they will be scored.
         num_proc: processes; 1 for `None`.
         size: units at a time; best as many as will be scored at a time. By default, what `answers` suggest.
+        doubtful: whether the masks were read without validation and can be read again with it.
 
     Raises:
         FaultError: one is faulty and the options say to stop.
+        UnsoundMasksError: a mask is invalid and `doubtful` is true.
     """
     size = size or rows_at_a_time(answers)
     lots = [(first, min(first + size, len(units.begin) - 1)) for first in range(0, len(units.begin) - 1, size)]
     alone = num_proc is None or num_proc < 2
-    task = _Verification(metric.name, answers, units, options, alone)
+    task = _Verification(metric.name, answers, units, options, alone, doubtful)
     hashes, readings, room = list[str](), list[Reading](), KEPT_BYTES
     with using_engine(options.engine, options.threads):
         if not alone:
@@ -137,6 +145,7 @@ class _Verification:
     units: Units
     options: ScoreOptions
     keep: bool
+    doubtful: bool
 
     def __call__(self, lot: tuple[int, int]) -> tuple[list[str], Reading | None]:
         """Validate one batch of units; returns hashes and decoded masks."""
@@ -163,6 +172,8 @@ class _Verification:
 
     def _hashes(self, part: Any, fields: pa.Table | list[Any], place: NDArray[np.int64], noted: pa.Array) -> list[str]:
         problems = part.problems()
+        if problems and self.doubtful:
+            raise UnsoundMasksError
         if self.options.stops and (problems or len(noted.flatten())):
             for k, read in enumerate(noted.to_pylist()):
                 found = [(fault["code"], fault["text"]) for fault in read or () if stops(fault["code"])]

@@ -27,7 +27,7 @@ class Video(NamedTuple):
     masks: Path
     categories: dict[int, str]
     relations: list[list[Any]]
-    tubes: dict[int, tuple[str, dict[int, dict[str, Any]]]]
+    tubes: dict[Any, tuple[str, dict[int, dict[str, Any]]]]
     triplets: list[dict[str, Any]]
 
 
@@ -52,6 +52,23 @@ def read(root: Path, name: str) -> Video:
         {track: (classes[kinds[track].most_common(1)[0][0]], frames) for track, frames in masks.items()},
         sorted(triplets, key=lambda triplet: -triplet["score"]),
     )
+
+
+def from_line(masks: Path, entry: dict[str, Any], answer: dict[str, Any]) -> Video:
+    """A video of an entry of `pvsg.json`, with a prediction as a line of JSON.
+
+    Args:
+        masks: folder of its PNGs.
+        entry: the video's, with relations of the vocabulary alone.
+        answer: `{tubes, triplets}`.
+    """
+    tubes = {}
+    for tube in answer["tubes"]:
+        found = [{"size": mask["size"], "counts": mask["counts"].encode()} for mask in tube["masks"]]
+        tubes[tube["tube_id"]] = tube["category"], dict(zip(tube["frames"], found, strict=True))
+    categories = {item["object_id"]: item["category"] for item in entry["objects"]}
+    triplets = sorted(answer["triplets"], key=lambda triplet: -triplet["score"])
+    return Video(masks, categories, entry["relations"], tubes, triplets)
 
 
 def pairs(video: Video) -> list[tuple[int, int]]:

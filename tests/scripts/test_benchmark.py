@@ -117,7 +117,7 @@ class TestCommand:
         with pytest.raises(SystemExit) as error:
             benchmark.main(["mask"])
         assert error.value.code == 2
-        assert "expected suites among pbench, instancebench, pvsg, masks, got mask" in capsys.readouterr().err
+        assert "expected suites among pbench, instancebench, pvsg, masks, whole, got mask" in capsys.readouterr().err
 
     def test_plot_without_masks(self, capsys: pytest.CaptureFixture[str]) -> None:
         with pytest.raises(SystemExit) as error:

@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from bench_datasets._util.untrusted import load_text
+from bench_datasets.benchmarks.instancebench.prediction_blocks import BlockParser
 from bench_datasets.benchmarks.instancebench.prediction_rows import RUN, Row, batches, condition_of
 from bench_datasets.benchmarks.instancebench.schema import ORIGINAL
 from bench_datasets.benchmarks.instancebench.signature import SIGNATURE
@@ -27,7 +28,8 @@ from bench_datasets.predictions.coerce import (
 )
 from bench_datasets.predictions.files import Location, files_in
 from bench_datasets.predictions.foreign_fields import refuse_other_benchmark
-from bench_datasets.predictions.json_records import records
+from bench_datasets.predictions.json_records import records_or_batches
+from bench_datasets.predictions.mask_blocks import first_line, grouped
 from bench_datasets.predictions.mask_lines import ENDINGS
 
 ANSWERS = ("mask", "segmentation", "box", "candidate_id")
@@ -51,18 +53,35 @@ def read(location: Location) -> Iterator[pa.RecordBatch]:
     Raises:
         BenchError: a line is no JSON object, or another benchmark's; or there is none.
     """
-    return batches(read_rows(location))
+    return grouped(_rows(location, validate=True), batches)
 
 
-def read_rows(location: Location) -> Iterator[Row]:
-    """The lines of a file, or of each file of a folder, as rows."""
-    files = files_in(location, ENDINGS) if location.kind == "directory" else [location]
+def read_unvalidated(location: Location) -> Iterator[pa.RecordBatch]:
+    """The same as `read`, but invalid masks may stay as they are; for callers that validate every mask themselves."""
+    return grouped(_rows(location, validate=False), batches)
+
+
+def _rows(location: Location, *, validate: bool) -> Iterator[Row | pa.RecordBatch]:
+    """The lines of a file, or of each file of a folder, as rows, or as batches of many."""
+    folder = location.kind == "directory"
     empty = True
-    for file in files:
-        for line, record in records(file):
+    for file in files_in(location, ENDINGS) if folder else [location]:
+        parser: BlockParser | None = None
+
+        def parse(block: bytes) -> pa.RecordBatch | None:
+            nonlocal parser
+            if parser is None:
+                parser = BlockParser(first_line(block) or {}, validate=validate)
+            return parser.parse(block)
+
+        for item in records_or_batches(file, parse):
             empty = False
+            if isinstance(item, pa.RecordBatch):
+                yield item
+                continue
+            line, record = item
             for entry in _entries(record):
-                if location.kind == "directory" and file.name.endswith(".json") and not _NAMES & set(entry):
+                if folder and file.name.endswith(".json") and not _NAMES & set(entry):
                     entry = {**entry, "expression_id": file.name[:-5]}
                 yield to_row(entry, f"{file.shown}:{line}")
     if empty:
