@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from bench_datasets.scoring.batch import Batch
     from bench_datasets.scoring.faulty_rows import Faulty
     from bench_datasets.scoring.options import ScoreOptions
+    from bench_datasets.scoring.shared_truth import SharedTruth
     from bench_datasets.scoring.units import Units
 
 
@@ -418,8 +419,23 @@ class Benchmark(ABC):
             n values per column, for all columns of `score_columns` that `rows` does not fill itself.
         """
 
+    def read_shared_truth(self, table: pa.Table) -> SharedTruth | None:
+        """Ground truth rows that several units share, read once for all of them; by default nothing is shared.
+
+        A benchmark that returns something takes a part of it as `truth` in its `read_batch`.
+
+        Args:
+            table: all ground truth rows that are scored.
+        """
+        del table
+        return None
+
     def score_table(
-        self, batch: pa.Table | Mapping[str, Any], options: ScoreOptions, decoded: Decoded | None = None
+        self,
+        batch: pa.Table | Mapping[str, Any],
+        options: ScoreOptions,
+        decoded: Decoded | None = None,
+        truth: SharedTruth | None = None,
     ) -> pa.Table:
         """Score a batch of ground truth rows with their predictions.
 
@@ -427,6 +443,7 @@ class Benchmark(ABC):
             batch: n rows, as an Arrow table or as columns by name.
             options: how to score.
             decoded: the predicted masks, where they were decoded before.
+            truth: the part of `read_shared_truth` that the batch is about, where it was read before.
 
         Returns:
             n score rows in the batch's order, with the columns of `score_columns`.
@@ -437,7 +454,8 @@ class Benchmark(ABC):
         """
         from bench_datasets.scoring.batch import score_batch
 
-        rows = self.read_batch(batch, options)
+        more = {} if truth is None else {"truth": truth}
+        rows: Batch = self.read_batch(batch, options, **more)
         if decoded is not None:
             rows.use_decoded(decoded)
         return score_batch(self, rows, options)

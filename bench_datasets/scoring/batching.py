@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -43,7 +45,21 @@ class ArrowRows:
         return int((self._table if self._indices is None else self._indices).num_rows)
 
     def __getitem__(self, rows: slice | Sequence[int]) -> pa.Table:
-        return take_rows(self._table, rows, self._indices)
+        if isinstance(rows, slice):
+            return take_rows(self._table, rows, self._indices)
+        numbers = np.asarray(rows, np.int64)
+        if self._indices is not None:
+            numbers = self._indices.column(0).take(pa.array(numbers)).to_numpy().astype(np.int64)
+        return _gathered(*self._batches, numbers) if len(numbers) else self._table.table.slice(0, 0)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_batches"}
+
+    @cached_property
+    def _batches(self) -> tuple[list[pa.RecordBatch], NDArray[np.int64]]:
+        """The table's batches that have rows, and where each begins."""
+        batches = [batch for batch in self._table.table.to_batches() if len(batch)]
+        return batches, np.concatenate([[0], np.cumsum([len(batch) for batch in batches])]).astype(np.int64)
 
     @property
     def schema(self) -> pa.Schema:
@@ -54,6 +70,22 @@ class ArrowRows:
     def average(self) -> float:
         """Bytes of a row."""
         return float(self._table.nbytes / max(self._table.num_rows, 1))
+
+
+def _gathered(batches: list[pa.RecordBatch], begin: NDArray[np.int64], numbers: NDArray[np.int64]) -> pa.Table:
+    """Rows of batches by their numbers, in that order; a batch is touched once."""
+    place = np.searchsorted(begin, numbers, side="right") - 1
+    order = np.argsort(place, kind="stable")
+    bounds = np.concatenate([[0], np.flatnonzero(np.diff(place[order])) + 1, [len(order)]])
+    parts = [order[a:b] for a, b in itertools.pairwise(bounds)]
+    found = pa.Table.from_batches(
+        [batches[place[part[0]]].take(pa.array(numbers[part] - begin[place[part[0]]])) for part in parts]
+    )
+    if is_run(order):
+        return found
+    back = np.empty(len(order), np.int64)
+    back[order] = np.arange(len(order))
+    return found.combine_chunks().take(pa.array(back))
 
 
 def rows_at_a_time(*rows: ArrowRows) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -31,8 +31,9 @@ def row_hashes(
     bounds = begin[groups] * 4
     data = words.view(np.uint8).data
     result = []
-    for row, fields in enumerate(labels.to_pylist() if isinstance(labels, pa.Table) else labels):
-        digest = hashlib.sha256(canonical_json(fields))
+    texts = table_json(labels) if isinstance(labels, pa.Table) else map(canonical_json, labels)
+    for row, text in enumerate(texts):
+        digest = hashlib.sha256(text)
         digest.update(data[bounds[row] : bounds[row + 1]])
         result.append(digest.hexdigest())
     return result
@@ -76,6 +77,32 @@ def canonical_json(value: Any) -> bytes:
         '{"a":"ö","b":1}'
     """
     return _ENCODER.encode(value).encode("utf-8", "surrogatepass")
+
+
+def table_json(table: pa.Table) -> Iterator[bytes]:
+    r"""`canonical_json` of each row of a table.
+
+    Example:
+        >>> list(table_json(pa.table({"b": [1, None], "a": ["ö", '"']})))
+        [b'{"a":"\\xc3\\xb6","b":1}', b'{"a":"\\\\"","b":null}']
+    """
+    names = sorted(table.column_names)
+    if not names:
+        return iter([b"{}"] * len(table))
+    fields = (f"{_ENCODER.encode(name)}:".replace("%", "%%") + "%s" for name in names)
+    form = f"{{{','.join(fields)}}}"
+    rows = zip(*(_encoded(table[name]) for name in names), strict=True)
+    return ((form % row).encode("utf-8", "surrogatepass") for row in rows)
+
+
+def _encoded(column: pa.ChunkedArray) -> list[str]:
+    """Each value of a column as JSON; of values that stand there many times, each once."""
+    if column.null_count == len(column):
+        return ["null"] * len(column)
+    if not pa.types.is_string(column.type) or isinstance(column.type, pa.BaseExtensionType):
+        return [_ENCODER.encode(value) for value in column.to_pylist()]
+    known: dict[str | None, str] = {None: "null"}
+    return [known.get(value) or known.setdefault(value, _ENCODER.encode(value)) for value in column.to_pylist()]
 
 
 _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)

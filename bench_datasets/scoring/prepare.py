@@ -27,6 +27,7 @@ from bench_datasets.scoring.batching import BATCH_ROWS, ArrowRows, rows_at_a_tim
 from bench_datasets.scoring.hashes import content_hash
 from bench_datasets.scoring.options import COUNT_AS_WRONG, ScoreOptions
 from bench_datasets.scoring.provenance import with_provenance
+from bench_datasets.scoring.shared_truth import TruthCache
 from bench_datasets.scoring.units import Units, blame
 from bench_datasets.scoring.validate import Readings, UnsoundMasksError, verify
 
@@ -46,6 +47,7 @@ class Plan:
         units: which belong together; one score row each.
         record: the provenance of the scores.
         readings: what is known of the predictions' masks already.
+        truth: ground truth that several units share, once it is read.
     """
 
     benchmark: str
@@ -55,6 +57,7 @@ class Plan:
     units: Units
     record: dict[str, Any]
     readings: Readings = field(default_factory=Readings)
+    truth: TruthCache = field(default_factory=TruthCache)
 
     @property
     def metric(self) -> Benchmark:
@@ -334,15 +337,19 @@ class UnitScorer:
         self.benchmark, self.options, self.units = plan.benchmark, plan.options, plan.units
         self.labels: Any = ArrowRows(plan.labels)
         self.answers: Any = plan.answers
-        self.schema, self.readings = plan.answers.schema, plan.readings
+        self.schema, self.readings, self.truth = plan.answers.schema, plan.readings, plan.truth
 
     def __call__(self, batch: dict[str, list[int]]) -> pa.Table:
         """Score rows of the units that the batch names in its column `unit`."""
-        metric, table = get_benchmark(self.benchmark), self.attached(batch["unit"])
-        read = self.readings.take(batch["unit"])
+        metric, rows = get_benchmark(self.benchmark), self.units.truth[np.asarray(batch["unit"], np.int64)]
+        scored: list[pa.Table] = []
         with using_engine(self.options.engine, self.options.threads):
-            scored: pa.Table = metric.score_table(table, self.options, read)
-        return scored
+            for start, stop, truth in self.truth.parts(metric, self.labels, rows, len(self.units)):
+                chosen = batch["unit"][start:stop]
+                scored.append(
+                    metric.score_table(self.attached(chosen), self.options, self.readings.take(chosen), truth)
+                )
+        return scored[0] if len(scored) == 1 else pa.concat_tables(scored)
 
     def attached(self, chosen: Sequence[int]) -> pa.Table:
         """Truth rows of some units with their predictions beside them, as they are scored."""

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from datasets import Dataset, Features
     from numpy.typing import NDArray
 
-    from bench_datasets.benchmarks.instancebench.batch import Rows
+    from bench_datasets.benchmarks.instancebench.batch import Rows, Sets
     from bench_datasets.display.explain import Explanation
     from bench_datasets.display.show import Shown
     from bench_datasets.hub.dataset_form import DatasetForm
@@ -137,12 +137,18 @@ class InstanceBench(Benchmark):
 
         return split_predictions(table)
 
-    def read_batch(self, batch: pa.Table | Mapping[str, Any], options: ScoreOptions) -> Rows:
+    def read_batch(self, batch: pa.Table | Mapping[str, Any], options: ScoreOptions, truth: Sets | None = None) -> Rows:
         """Sets of expressions with their candidates and aligned predictions."""
         from bench_datasets.benchmarks.instancebench.batch import read_rows
 
         del options
-        return read_rows(batch)
+        return read_rows(batch, truth)
+
+    def read_shared_truth(self, table: pa.Table) -> Sets:
+        """The sets, which every run and condition of a file answers."""
+        from bench_datasets.benchmarks.instancebench.batch import read_sets
+
+        return read_sets(table)
 
     def measure(self, rows: Rows, protocol: InstanceBenchProtocol, options: ScoreOptions) -> Mapping[str, pa.Array]:
         """Areas, intersections with every candidate, boxes and named candidates."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass, fields, replace
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -65,13 +65,19 @@ class Kept(NamedTuple):
     ids: list[str]
     target: NDArray[np.int64]
 
+    def part(self, start: int, stop: int) -> Kept:
+        """Those of the rows from `start` to `stop`."""
+        first, last = int(self.groups[start]), int(self.groups[stop])
+        groups = self.groups[start : stop + 1] - first
+        return Kept(self.masks.part(first, last), groups, self.ids[first:last], self.target[start:stop])
+
 
 @dataclass(frozen=True)
-class Rows(Batch):
-    """n truth rows with their predictions.
+class Sets:
+    """n ground truth rows.
 
     Attributes:
-        keys, sources, categories, runs, conditions: a text a row.
+        keys, sources, categories: a text a row.
         labels: the fields that the row hash covers, without the masks.
         noted: the builder's fault codes.
         heights, widths, targets: `(n,) int64`; target is the position among all candidates, -1 for none.
@@ -79,21 +85,11 @@ class Rows(Batch):
         expressions: by field, aligned with `groups`.
         groups: `(n + 1,) int64`, where each row's expressions begin.
         donors: donors' masks, aligned with the expressions; null where there is none.
-        predicted: predicted masks, aligned with the expressions, null for none; a row is present if it has an answer
-            of any kind.
-        boxes: `(m, 4) float64`, predicted boxes aligned with the expressions; NaN for none.
-        named: predicted candidates, aligned with the expressions; `None` where none was asked for.
-        answered: `(m,) bool`, whether there is an answer, be it an empty one.
-        reading: faults found when the predictions were read or paired.
-        faulty: `(m,) bool`, predictions that such a fault is about.
-        good: `(n,) bool`, rows that are scored.
     """
 
     keys: list[str]
     sources: list[str]
     categories: list[str]
-    runs: list[str]
-    conditions: list[str]
     labels: list[dict[str, Any]]
     noted: list[list[str]]
     heights: NDArray[np.int64]
@@ -105,6 +101,63 @@ class Rows(Batch):
     expressions: dict[str, list[Any]]
     groups: NDArray[np.int64]
     donors: MaskLists
+
+    @cached_property
+    def kept(self) -> Kept:
+        """The candidates that identity is decided among."""
+        return _kept(self)
+
+    @cached_property
+    def left_out_candidates(self) -> dict[int, tuple[str, str]]:
+        """Candidates without a valid mask of the image's size, by place: a fault code and what was found."""
+        return _left_out(self)
+
+    @cached_property
+    def hashes(self) -> list[str]:
+        """The hash of each row's labels and candidates' masks; empty for an invalid mask."""
+        truth = _without_nulls(self.candidates)
+        return sound_hashes(self.labels, truth, truth.problems())
+
+    def part(self, start: int, stop: int) -> Sets:
+        """The rows from `start` to `stop`, with everything that is known of them."""
+        first, last = int(self.candidates.groups[start]), int(self.candidates.groups[stop])
+        begin, end = int(self.groups[start]), int(self.groups[stop])
+        _ = self.donors.masks.decoded
+        part = Sets(
+            self.keys[start:stop], self.sources[start:stop], self.categories[start:stop], self.labels[start:stop],
+            self.noted[start:stop], self.heights[start:stop], self.widths[start:stop], self.targets[start:stop],
+            self.candidates.slice(start, stop), self.candidate_ids[first:last], self.crowd[first:last],
+            {name: values[begin:end] for name, values in self.expressions.items()},
+            self.groups[start : stop + 1] - begin, self.donors.slice(start, stop),
+        )  # fmt: skip
+        left_out = {k - first: found for k, found in self.left_out_candidates.items() if first <= k < last}
+        known = {
+            "kept": self.kept.part(start, stop),
+            "left_out_candidates": left_out,
+            "hashes": self.hashes[start:stop],
+        }
+        part.__dict__.update(known)
+        return part
+
+
+@dataclass(frozen=True)
+class Rows(Sets, Batch):
+    """n truth rows with their predictions.
+
+    Attributes:
+        runs, conditions: a text a row.
+        predicted: predicted masks, aligned with the expressions, null for none; a row is present if it has an answer
+            of any kind.
+        boxes: `(m, 4) float64`, predicted boxes aligned with the expressions; NaN for none.
+        named: predicted candidates, aligned with the expressions; `None` where none was asked for.
+        answered: `(m,) bool`, whether there is an answer, be it an empty one.
+        reading: faults found when the predictions were read or paired.
+        faulty: `(m,) bool`, predictions that such a fault is about.
+        good: `(n,) bool`, rows that are scored.
+    """
+
+    runs: list[str]
+    conditions: list[str]
     predicted: MaskLists
     boxes: NDArray[np.float64]
     named: list[Any] | None
@@ -117,16 +170,6 @@ class Rows(Batch):
     def clusters(self) -> list[str]:
         """The sets, which are resampled."""
         return self.keys
-
-    @cached_property
-    def kept(self) -> Kept:
-        """The candidates that identity is decided among."""
-        return _kept(self)
-
-    @cached_property
-    def left_out_candidates(self) -> dict[int, tuple[str, str]]:
-        """Candidates without a valid mask of the image's size, by place: fault code and reason."""
-        return _left_out(self)
 
     def use_decoded(self, decoded: Decoded) -> None:
         """Take the predicted masks from an earlier decoding, which left nulls out."""
@@ -145,8 +188,7 @@ class Rows(Batch):
 
     def row_hashes(self) -> list[str]:
         """The hash of each row's labels and candidates' masks."""
-        truth = _without_nulls(self.candidates)
-        return sound_hashes(self.labels, truth, truth.problems())
+        return self.hashes
 
     def find_faults(self, protocol: Protocol, options: ScoreOptions) -> Faulty:
         """The rows that can't be scored as they are."""
@@ -179,6 +221,8 @@ class Rows(Batch):
         """The rows, with those that are scored marked; predictions that count as wrong are null."""
         from bench_datasets.benchmarks.instancebench.validation import faulty_answers
 
+        if not faulty.left_out and not faulty.wrong:
+            return self
         good = np.array([i not in faulty.left_out for i in range(len(self))], np.bool_)
         rows = self
         if faulty.wrong:
@@ -209,33 +253,15 @@ class Rows(Batch):
         return replace(self, predicted=self.predicted._replace(masks=column, wrong=wrong), boxes=boxes, named=named)
 
 
-def read_rows(batch: pa.Table | Mapping[str, Any]) -> Rows:
-    """Put a batch into shape.
+def read_sets(batch: pa.Table | Mapping[str, Any]) -> Sets:
+    """The ground truth of a batch.
 
     Args:
-        batch: an Arrow table, or columns by name as `Dataset.map(batched=True)` hands them over, with `pred_masks`
-            (lists of masks or nulls aligned with the expressions), and `pred_boxes` or `pred_candidate_ids` likewise.
-
-    Raises:
-        BenchError: a column is absent.
+        batch: an Arrow table, or columns by name as `Dataset.map(batched=True)` hands them over.
     """
-    names = batch.column_names if isinstance(batch, pa.Table) else list(batch)
-    answers = [name for name in ("pred_masks", "pred_boxes", "pred_candidate_ids") if name in names]
-    absent = [name for name in ("target", "candidates", "expressions") if name not in names]
-    if absent or not answers or not {"key", "tces_id"} & set(names):
-        raise BenchError(
-            "instancebench rows: expected the columns key, target, candidates, expressions and one of pred_masks,"
-            f" pred_boxes, pred_candidate_ids; found {', '.join(names)}"
-        )
+    values = partial(_values, batch, len(batch["expressions"]))
     n = len(batch["expressions"])
-
-    def values(name: str, default: Any = None) -> list[Any]:
-        if name not in names:
-            return [default] * n
-        found = batch[name]
-        return found.to_pylist() if isinstance(found, (pa.Array, pa.ChunkedArray)) else list(found)
-
-    keys = [str(key) for key in values("key" if "key" in names else "tces_id")]
+    keys = [str(key) for key in values("key" if "key" in _names(batch) else "tces_id")]
     candidates, expressions = records(batch["candidates"]), records(batch["expressions"])
     terms = _expressions(expressions.fields, int(expressions.groups[-1]))
     masks, wrong = _masks(candidates.fields.get("mask"), int(candidates.groups[-1]))
@@ -244,7 +270,41 @@ def read_rows(batch: pa.Table | Mapping[str, Any]) -> Rows:
         [bool(value) for value in _plain(candidates.fields.get("iscrowd"), int(candidates.groups[-1]))], np.bool_
     )
     ids = [str(value) for value in _plain(candidates.fields["instance_id"], int(candidates.groups[-1]))]
-    per_row = np.diff(expressions.groups)
+    texts = {name: values(name) for name in ("image_id", "source", "category")}
+    targets = np.array([-1 if value is None else value for value in values("target")], np.int64)
+    return Sets(
+        keys, [str(v) for v in texts["source"]], [str(v) for v in texts["category"]],
+        _labels(keys, texts, targets, candidates.groups, ids, crowd, terms, expressions.groups),
+        [list(codes or []) for codes in values("faults")],
+        _sizes(values("height")), _sizes(values("width")), targets,
+        MaskLists(masks, candidates.groups, np.ones(n, np.bool_), wrong), ids, crowd, terms, expressions.groups,
+        MaskLists(donors, expressions.groups, np.ones(n, np.bool_), unsound),
+    )  # fmt: skip
+
+
+def read_rows(batch: pa.Table | Mapping[str, Any], sets: Sets | None = None) -> Rows:
+    """Put a batch into shape.
+
+    Args:
+        batch: an Arrow table, or columns by name as `Dataset.map(batched=True)` hands them over, with `pred_masks`
+            (lists of masks or nulls aligned with the expressions), and `pred_boxes` or `pred_candidate_ids` likewise.
+        sets: the batch's ground truth, where it was read before.
+
+    Raises:
+        BenchError: a column is absent.
+    """
+    names = _names(batch)
+    answers = [name for name in ("pred_masks", "pred_boxes", "pred_candidate_ids") if name in names]
+    absent = [name for name in ("target", "candidates", "expressions") if name not in names]
+    if absent or not answers or not {"key", "tces_id"} & set(names):
+        raise BenchError(
+            "instancebench rows: expected the columns key, target, candidates, expressions and one of pred_masks,"
+            f" pred_boxes, pred_candidate_ids; found {', '.join(names)}"
+        )
+    n = len(batch["expressions"])
+    values = partial(_values, batch, n)
+    sets = read_sets(batch) if sets is None else sets
+    per_row = np.diff(sets.groups)
     reading = [[(fault["code"], fault["text"]) for fault in found or []] for found in values("pred_faults")]
     whole = np.array([any(stops(code) for code, _ in found) for found in reading], np.bool_)
     if "pred_faulty" in names:  # pairing knows which of the row's predictions are faulty
@@ -269,21 +329,38 @@ def read_rows(batch: pa.Table | Mapping[str, Any]) -> Rows:
         faulty |= _bad_names(candidates_named, per_row, reading)
     boxes, bad_boxes = _boxes(box_lists, per_row, reading)
     faulty |= bad_boxes
-    texts = {name: values(name) for name in ("image_id", "source", "category")}
-    targets = np.array([-1 if value is None else value for value in values("target")], np.int64)
-    return Rows(
-        keys, [str(v) for v in texts["source"]], [str(v) for v in texts["category"]],
-        [str(v) for v in values("pred_run", "0")], [str(v) for v in values("pred_condition", "original")],
-        _labels(keys, texts, targets, candidates.groups, ids, crowd, terms, expressions.groups),
-        [list(codes or []) for codes in values("faults")],
-        _sizes(values("height")), _sizes(values("width")), targets,
-        MaskLists(masks, candidates.groups, np.ones(n, np.bool_), wrong), ids, crowd, terms, expressions.groups,
-        MaskLists(donors, expressions.groups, np.ones(n, np.bool_), unsound), predicted, boxes,
-        candidates_named,
-        np.array(_aligned(values("pred_answered"), "pred_answered", per_row, reading), np.bool_)
-        if "pred_answered" in names else np.ones(int(expressions.groups[-1]), np.bool_),
-        reading, faulty, np.ones(n, np.bool_),
-    )  # fmt: skip
+    rows = Rows(
+        **{field.name: getattr(sets, field.name) for field in fields(Sets)},
+        runs=[str(v) for v in values("pred_run", "0")],
+        conditions=[str(v) for v in values("pred_condition", "original")],
+        predicted=predicted,
+        boxes=boxes,
+        named=candidates_named,
+        answered=np.array(_aligned(values("pred_answered"), "pred_answered", per_row, reading), np.bool_)
+        if "pred_answered" in names
+        else np.ones(int(sets.groups[-1]), np.bool_),
+        reading=reading,
+        faulty=faulty,
+        good=np.ones(n, np.bool_),
+    )
+    rows.__dict__.update({name: value for name, value in sets.__dict__.items() if name in _CACHED})
+    return rows
+
+
+_CACHED = ("kept", "left_out_candidates", "hashes")
+"""What `Sets` knows once it was asked."""
+
+
+def _names(batch: pa.Table | Mapping[str, Any]) -> list[str]:
+    return batch.column_names if isinstance(batch, pa.Table) else list(batch)
+
+
+def _values(batch: pa.Table | Mapping[str, Any], count: int, name: str, default: Any = None) -> list[Any]:
+    """A column as Python values; `default` for each of the `count` rows where it is absent."""
+    if name not in _names(batch):
+        return [default] * count
+    found = batch[name]
+    return found.to_pylist() if isinstance(found, (pa.Array, pa.ChunkedArray)) else list(found)
 
 
 def records(column: Any) -> Records:
@@ -471,7 +548,7 @@ def _without_nulls(lists: MaskLists) -> MaskLists:
     return MaskLists(lists.masks.take(there), groups, lists.present, {})
 
 
-def _kept(rows: Rows) -> Kept:
+def _kept(rows: Sets) -> Kept:
     """Candidates that are no crowd and that `_left_out` does not leave out; a target marked as a crowd stays."""
     count = len(rows.candidates.masks)
     row = rows.candidates.row_of
@@ -480,7 +557,7 @@ def _kept(rows: Rows) -> Kept:
     sound = np.ones(count, np.bool_)
     sound[list(rows.left_out_candidates)] = False
     index = np.flatnonzero(sound & (~rows.crowd | own))
-    groups = np.concatenate([[0], np.cumsum(np.bincount(row[index], minlength=len(rows)))])
+    groups = np.concatenate([[0], np.cumsum(np.bincount(row[index], minlength=len(rows.keys)))])
     place = np.full(count, -1)
     place[index] = np.arange(len(index)) - groups[:-1][row[index]]
     position = np.where(inside, place[np.where(inside, target, 0)] if count else -1, -1)
@@ -488,7 +565,7 @@ def _kept(rows: Rows) -> Kept:
     return Kept(masks, groups, [rows.candidate_ids[i] for i in index.tolist()], position)
 
 
-def _targets(rows: Rows) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+def _targets(rows: Sets) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """`(candidates,) bool`, which candidates are targets, and `(n,) bool`, which rows have one."""
     own = np.zeros(len(rows.candidates.masks), np.bool_)
     target = rows.candidates.groups[:-1] + rows.targets
@@ -497,7 +574,7 @@ def _targets(rows: Rows) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     return own, inside
 
 
-def _left_out(rows: Rows) -> dict[int, tuple[str, str]]:
+def _left_out(rows: Sets) -> dict[int, tuple[str, str]]:
     """Candidates that the builder would leave out, by place: fault code and reason.
 
     They have no valid mask, an empty one without being the target (`candidate_without_mask`), or one of another size
