@@ -15,11 +15,41 @@ import zipfile
 from collections.abc import Callable, Sequence
 from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
+
+import pyarrow as pa
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from datasets import Dataset, Features
+
+try:
+    from datasets.builder import Key as _Key
+except ImportError:  # older versions, whose builders take any key
+
+    class _Key(NamedTuple):  # type: ignore[no-redef]
+        original_shard_id: int
+        item_or_batch_id: int
+
+
+Key = _Key
+"""A builder's key of a table: the number of its file, and of the batch in that file."""
+
+
+ARROW = int(pa.__version__.split(".")[0])
+"""The first number of the version of `pyarrow`."""
+
+FIXED_SIZE_NULLS = ARROW >= 26
+"""Whether null values around fixed-size lists can be written to Parquet and read back.
+
+The package writes `size` of masks as a plain list, which every version reads. Other people's files may hold it as a
+fixed-size list.
+"""
+
+PARQUET_CHUNKING: dict[str, Any] = {"use_content_defined_chunking": True} if ARROW >= 21 else {}
+"""Options of `ParquetWriter` that cut pages by their content, so that the Hub stores equal parts of two files once.
+
+Files written by an older `pyarrow` hold the same rows, but the Hub stores them whole.
+"""
 
 EVALUATE_LOADING = "evaluate.loading"
 """Module of `evaluate` that looks for a metric's module by name or path."""
@@ -149,7 +179,7 @@ def packaged_modules() -> tuple[dict[str, tuple[str, str]], Any]:
         from datasets.load import PackagedDatasetModuleFactory
         from datasets.packaged_modules import _PACKAGED_DATASETS_MODULES
     except ImportError as error:
-        raise ImportError(f"bench_datasets needs datasets>=5.2,<6: {error}") from error
+        raise ImportError(f"bench_datasets needs datasets>=4,<6: {error}") from error
     return _PACKAGED_DATASETS_MODULES, PackagedDatasetModuleFactory
 
 

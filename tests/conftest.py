@@ -7,7 +7,6 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
@@ -31,31 +30,6 @@ def one_environment() -> Iterator[None]:
     environment = os.environ
     yield
     os.environ = environment  # noqa: B003
-
-
-OLD_ARROW = int(pa.__version__.split(".")[0]) < 26
-"""Whether null masks can neither be written as Parquet nor be read back: what Python 3.10 has to live with."""
-
-
-@pytest.fixture
-def null_masks() -> None:
-    """For tests that write null masks into Parquet and read them back."""
-    if OLD_ARROW:
-        pytest.skip(f"Arrow {pa.__version__} cannot read null masks back from Parquet")
-
-
-@pytest.hookimpl(hookwrapper=True)
-def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
-    """Where Arrow itself gives up on null masks, in this process or in one that said so, a test can't go on."""
-    outcome = yield
-    failed = outcome.excinfo
-    if OLD_ARROW and failed is not None and "null components are not supported" in _told(failed[1]):
-        outcome.force_exception(pytest.skip.Exception(f"Arrow {pa.__version__} cannot write null masks as Parquet"))
-
-
-def _told(error: BaseException | None) -> str:
-    """An error's message and those of its causes."""
-    return "" if error is None else f"{error}\n{_told(error.__cause__ or error.__context__)}"
 
 
 @pytest.fixture(autouse=True)

@@ -13,8 +13,8 @@ from typing import Any, ClassVar
 import datasets
 import pyarrow as pa
 from datasets import Features
-from datasets.builder import Key
 
+from bench_datasets._compat import Key
 from bench_datasets.benchmark import get_benchmark
 from bench_datasets.data.builder import SAMPLE, SourceBuilder
 from bench_datasets.data.sample_cache import built

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from datasets import Features
 
+from bench_datasets._compat import PARQUET_CHUNKING
 from bench_datasets.faults import BenchError
 
 SHARD_BYTES = 1 << 28
@@ -99,14 +100,14 @@ class ShardWriter:
             self._done.append((path, 0, 0))
             self._writer = pq.ParquetWriter(
                 path, self.schema, compression="zstd", compression_level=3, version="2.6", write_page_index=True,
-                use_content_defined_chunking=True,
+                **PARQUET_CHUNKING,
             )  # fmt: skip
         try:
             self._writer.write_table(table, row_group_size=len(table))
         except pa.ArrowNotImplementedError as error:
             raise BenchError(
-                f"{self.stem}: pyarrow {pa.__version__} cannot write these rows as Parquet ({error}); for null masks it"
-                " takes pyarrow 26, and Python 3.11"
+                f"{self.stem}: pyarrow {pa.__version__} cannot write these rows as Parquet ({error}); null values"
+                " around fixed-size lists take pyarrow 26, and Python 3.11"
             ) from error
         path, rows, size = self._done[-1]
         self._done[-1] = (path, rows + len(table), size + self._held_bytes)

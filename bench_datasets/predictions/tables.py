@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from datasets import Dataset, IterableDataset
 
+from bench_datasets._compat import FIXED_SIZE_NULLS
 from bench_datasets._util.untrusted_tables import BATCH, Budget, check_arrow, check_parquet, plain_batches, texts
 from bench_datasets.faults import BenchError, shorten
 from bench_datasets.predictions.files import Location, files_in
@@ -158,10 +159,11 @@ class Tables:
         except (pa.ArrowException, OSError, EOFError, ValueError) as error:
             if isinstance(error, BenchError):
                 raise
-            if _NULL_MASKS in str(error) and int(pa.__version__.split(".")[0]) < 26:
+            if _NULL_MASKS in str(error) and not FIXED_SIZE_NULLS:
                 raise BenchError(
-                    f"{file.shown}: pyarrow {pa.__version__} cannot read null masks from Parquet; pyarrow 26 and newer"
-                    " (Python 3.11) can, or hand over JSON Lines"
+                    f"{file.shown}: pyarrow {pa.__version__} cannot read null masks from Parquet where `size` is a"
+                    " fixed-size list; use pyarrow 26 or newer (Python 3.11), write `size` as a plain list, or write"
+                    " JSON Lines"
                 ) from error
             raise BenchError(
                 f"{file.shown}: expected a whole Parquet or Arrow file, found it broken or cut: {error}"

@@ -250,7 +250,6 @@ def test_an_edited_manifest_is_built_anew(tmp_path: Path) -> None:
     assert set(load(root, split=None)) == {"train", "test"}
 
 
-@pytest.mark.usefixtures("null_masks")
 def test_rows_without_candidates_or_tags_keep_their_types(tmp_path: Path) -> None:
     bare = tces("t", candidates=[], expressions=[])
     root = write(tmp_path / "s", {"test-0.jsonl": [bare], "test-1.jsonl": [tces("u")]})

@@ -11,11 +11,13 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import datasets
 import fsspec
 import numpy as np
 import PIL.Image
 import pytest
 from datasets import Dataset, ReadInstruction, get_dataset_config_names, get_dataset_split_names, load_dataset
+from packaging.version import Version
 from pycocotools import mask as coco
 
 import bench_datasets as bd
@@ -107,7 +109,8 @@ def test_val_is_another_name_of_test(tmp_path: Path) -> None:
     assert load(root, split="train+val[1:]")["key"][:] == ["d", "e", "b", "c"]
     assert load(root, split=ReadInstruction("val", to=1, unit="abs"))["key"][:] == ["a"]
     assert [len(part) for part in load(root, split=["train", "val"])] == [2, 3]
-    assert [row["key"] for row in load(root, split="train+val", streaming=True)] == ["d", "e", "a", "b", "c"]
+    if Version(datasets.__version__) >= Version("5.0"):  # older ones stream one split at a time
+        assert [row["key"] for row in load(root, split="train+val", streaming=True)] == ["d", "e", "a", "b", "c"]
     assert set(load(root, split=None)) == {"train", "test"}
     assert str(load(root, split="val").split) == "test"
     assert get_dataset_split_names("pvsg", data_dir=str(root)) == ["train", "test"]

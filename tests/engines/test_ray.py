@@ -39,9 +39,7 @@ def write(folder: Path, benchmark: str, answers: Dataset | None = None) -> tuple
     return str(folder / "truth"), str(folder / "predictions.parquet")
 
 
-@pytest.mark.parametrize(
-    "benchmark", ["pbench", "pvsg", pytest.param("instancebench", marks=pytest.mark.usefixtures("null_masks"))]
-)
+@pytest.mark.parametrize("benchmark", ["pbench", "pvsg", "instancebench"])
 def test_the_same_bytes(benchmark: str, tmp_path: Path) -> None:
     plain = bd.score(benchmark, truth_of(benchmark), answers_of(benchmark))
     origin: dict[str, Any] = (provenance_of(plain) or {})["dataset"]

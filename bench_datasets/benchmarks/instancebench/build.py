@@ -16,8 +16,8 @@ from typing import Any, ClassVar, NamedTuple
 
 import datasets
 import pyarrow as pa
-from datasets.builder import Key
 
+from bench_datasets._compat import Key
 from bench_datasets.benchmark import get_benchmark
 from bench_datasets.benchmarks.instancebench.images import Images
 from bench_datasets.benchmarks.instancebench.index import Index, index_split

@@ -14,8 +14,8 @@ from typing import Any, ClassVar, NamedTuple
 
 import datasets
 import pyarrow as pa
-from datasets.builder import Key
 
+from bench_datasets._compat import Key
 from bench_datasets.benchmark import get_benchmark
 from bench_datasets.benchmarks.pbench.schema import LEVELS
 from bench_datasets.benchmarks.pbench.truth import LABELS, check_schema, row_ids, truth_features, truth_table

@@ -18,8 +18,8 @@ from typing import Any, ClassVar, NamedTuple
 
 import datasets
 import pyarrow as pa
-from datasets.builder import Key
 
+from bench_datasets._compat import Key
 from bench_datasets.benchmark import get_benchmark
 from bench_datasets.benchmarks.pvsg.annotation import Annotation, VideoEntry, parse_entry, read_annotation
 from bench_datasets.benchmarks.pvsg.frames import can_decode_video, frame_images, label_maps

@@ -330,7 +330,7 @@ def _gathered(parts: list[pa.RecordBatch], starts: NDArray[np.int64], index: NDA
         parts[part].take(pa.array(index[places] - starts[part]))
         for part, places in zip(used.tolist(), np.split(by_part, first[1:]), strict=True)
     ]
-    items = pa.concat_batches(pieces)
+    items = pa.Table.from_batches(pieces).combine_chunks().to_batches()[0]
     return items if (np.diff(part_of) >= 0).all() else items.take(pa.array(np.argsort(by_part)))
 
 

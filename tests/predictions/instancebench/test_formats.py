@@ -158,7 +158,6 @@ def arrow(kind: str) -> pa.Table:
     return pa.table({"expression_id": pa.array([1, 2, 3]), "mask": values[kind], "extra": [{}, {}, {}]})
 
 
-@pytest.mark.usefixtures("null_masks")
 @pytest.mark.parametrize("kind", ["struct", "bytes", "text", "runs"])
 def test_tables(tmp_path: Path, kind: str) -> None:
     table = arrow(kind)
@@ -188,7 +187,6 @@ def test_tables_of_one_unsound_mask_and_slices(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.usefixtures("null_masks")
 def test_what_was_read_reads_the_same_again(tmp_path: Path) -> None:
     path = write(
         tmp_path / "out.jsonl",
