@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from importlib import metadata
 from typing import Any
+
+import pytest
+from packaging.version import Version
 
 PLAIN = """
 import sys
@@ -68,3 +72,9 @@ def runs(text: str) -> list[int]:
                 break
         found.append(value + found[-2] if len(found) > 2 else value)
     return found
+
+
+def needs(package: str, version: str, reason: str) -> pytest.MarkDecorator:
+    """Skip a test where a package is older than the version that does what the test asks for."""
+    found = metadata.version(package)
+    return pytest.mark.skipif(Version(found) < Version(version), reason=f"{package} {found} {reason}")

@@ -7,7 +7,9 @@ import json
 from pathlib import Path
 from typing import Any
 
+import huggingface_hub
 import pytest
+from packaging.version import Version
 
 SCRIPT = Path(__file__).with_name("client_checks.py")
 CHUNKS = importlib.util.find_spec("hf_xet") is not None
@@ -23,4 +25,5 @@ def test_every_check_passes(hub: Any, without_chunks: str) -> None:
     found = json.loads(done.stdout.splitlines()[-1])
     assert len(found) > 20
     assert {name: words for name, words in found.items() if words} == {}
-    assert (hub.root / "hub" / "xorbs").is_dir() == (without_chunks == "")
+    if Version(huggingface_hub.__version__) >= Version("1.20"):  # older ones send no chunks to this Hub
+        assert (hub.root / "hub" / "xorbs").is_dir() == (without_chunks == "")

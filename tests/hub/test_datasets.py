@@ -22,7 +22,7 @@ from bench_datasets.hub.datasets import Built, build_dataset, publish_dataset
 from bench_datasets.hub.export import open_source
 from bench_datasets.hub.shards import read_shards, write_shards
 
-from .plainly import plainly
+from .plainly import needs, plainly
 
 Build = Callable[[str], Built]
 
@@ -116,6 +116,7 @@ os._exit(0)  # a stream that is left half read keeps reader threads, over which 
     assert touched <= {Path(shard.name).name for shard in shards[: needed + 1]}, f"{len(touched)} of {len(shards)}"
 
 
+@needs("datasets", "4.4", "does not repeat a read that was dropped")
 def test_a_dropped_request_is_made_again(hub: Any, built: Build) -> None:
     send(hub, built("pbench"), "acme/pbench")
     hub.trouble({"match": r"GET .*level_1.*\.parquet", "times": 2, "drop": "before"})

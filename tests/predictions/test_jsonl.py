@@ -177,7 +177,8 @@ def test_masks_that_are_no_list(tmp_path: Path, masks: Any) -> None:
     first, second = read_lines(tmp_path, {"id": 1, "masks": masks}, {"id": 2})
     for row in (first, second):
         assert row["pred_masks"] == []
-        assert [fault["code"] for fault in row["pred_faults"]] == ["malformed_mask"]
+        expected = "missing_prediction" if masks is None and row is first else "malformed_mask"
+        assert [fault["code"] for fault in row["pred_faults"]] == [expected]
 
 
 def test_one_bad_mask_does_not_stop_the_others(tmp_path: Path) -> None:

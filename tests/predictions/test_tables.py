@@ -208,7 +208,7 @@ def test_faults_of_typed_columns(rows: dict[int, Dense]) -> None:
     assert read["pred_scores"][:] == [[0.5, None, None], None, None]
     told = [[(fault["code"], fault["text"].split(":")[0]) for fault in faults] for faults in read["pred_faults"]]
     assert told[0] == [("malformed_mask", "mask 1"), ("bad_score", "score 1"), ("bad_score", "score 2")]
-    assert told[1] == [("malformed_mask", "masks"), ("bad_score", "scores")]
+    assert told[1] == [("missing_prediction", "masks"), ("bad_score", "scores")]
     assert told[2] == [*(("malformed_mask", f"mask {i}") for i in range(3)), ("bad_score", "scores")]
     assert "b'" in read[0]["pred_faults"][0]["text"]
 
