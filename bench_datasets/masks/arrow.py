@@ -48,6 +48,29 @@ def string_buffers(array: pa.Array) -> tuple[NDArray[np.uint8], NDArray[np.int64
     return data, offsets
 
 
+def take_strings(
+    data: NDArray[np.uint8], offsets: NDArray[np.int64], index: NDArray[np.int64]
+) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """The bytes and offsets of some strings.
+
+    Args:
+        data: bytes of n strings.
+        offsets: `(n + 1,) int64`, where each begins in `data`.
+        index: `(m,) int64`, which; negative ones count from the end.
+
+    Example:
+        >>> data, offsets = take_strings(np.frombuffer(b"abbccc", np.uint8), np.array([0, 1, 3, 6]), np.array([2, 0]))
+        >>> data.tobytes(), offsets
+        (b'ccca', array([0, 3, 4]))
+    """
+    count = len(offsets) - 1
+    if not len(index):
+        return data[:0], np.zeros(1, np.int64)
+    buffers = [None, pa.py_buffer(np.ascontiguousarray(offsets)), pa.py_buffer(np.ascontiguousarray(data))]
+    strings = pa.LargeBinaryArray.from_buffers(pa.large_binary(), count, buffers)
+    return string_buffers(strings.take(pa.array(np.where(index < 0, index + count, index))))
+
+
 def string_array(data: NDArray[np.uint8], offsets: NDArray[np.int64]) -> pa.StringArray:
     """A string array over bytes and offsets; bytes that are no text become U+FFFD."""
     first, last = int(offsets[0]), int(offsets[-1])

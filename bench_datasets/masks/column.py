@@ -136,9 +136,9 @@ class MaskColumn:
     def take(self, indices: ArrayLike) -> MaskColumn:
         """The masks at `indices` `(m,) int`, in that order; validated masks stay validated."""
         index = np.asarray(indices, np.int64)
-        offsets, source = _gather(self.offsets, index)
+        data, offsets = arrow.take_strings(self.data, self.offsets, index)
         new = MaskColumn(
-            self.data[source],
+            data,
             offsets,
             self.heights[index],
             self.widths[index],
@@ -313,10 +313,3 @@ class MaskColumn:
         flat = np.repeat((np.arange(len(runs)) & 1).astype(np.bool_), runs)
         dense: NDArray[np.bool_] = flat.reshape(int(self.widths[i]), int(self.heights[i])).T
         return dense
-
-
-def _gather(offsets: NDArray[np.int64], index: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """New offsets and the source positions of the ragged rows at `index`."""
-    sizes = (offsets[1:] - offsets[:-1])[index]
-    new = np.concatenate([[0], np.cumsum(sizes)])
-    return new, np.arange(int(new[-1])) + np.repeat(offsets[:-1][index] - new[:-1], sizes)

@@ -80,11 +80,11 @@ def canonical_json(value: Any) -> bytes:
 
 
 def table_json(table: pa.Table) -> Iterator[bytes]:
-    r"""`canonical_json` of each row of a table.
+    """`canonical_json` of each row of a table.
 
     Example:
-        >>> list(table_json(pa.table({"b": [1, None], "a": ["ö", '"']})))
-        [b'{"a":"\\xc3\\xb6","b":1}', b'{"a":"\\\\"","b":null}']
+        >>> list(table_json(pa.table({"b": [1, None], "a": ["x", "y"]})))
+        [b'{"a":"x","b":1}', b'{"a":"y","b":null}']
     """
     names = sorted(table.column_names)
     if not names:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from bench_datasets.benchmark import Benchmark, get_benchmark
 from bench_datasets.faults import stops
 from bench_datasets.masks import Decoded, get_engine, using_engine
-from bench_datasets.masks.ragged import CHUNK_BYTES, MaskLists, parts
+from bench_datasets.masks.ragged import CHUNK_BYTES, parts
 from bench_datasets.predictions import lists_of
 from bench_datasets.predictions.mask_rows import FAULTS_TYPE
 from bench_datasets.scoring.batching import ArrowRows, is_run, rows_at_a_time, rows_of
@@ -162,7 +162,7 @@ class _Verification:
         noted = lists_of(given, FAULTS_TYPE)
         lists, fields = get_benchmark(self.benchmark).split_predictions(table)
         reading = None
-        if self.keep and isinstance(lists, MaskLists) and lists.bytes_a_row().sum() <= LOT_BYTES:
+        if self.keep and lists.bytes_a_row().sum() <= LOT_BYTES:
             reading = Reading(first, lists.groups[np.searchsorted(place, begin)], lists.masks.decoded)
         hashes = list[str]()
         for start, stop in parts(lists.bytes_a_row() / CHUNK_BYTES):

@@ -19,10 +19,10 @@ from bench_datasets.masks.engine import available_engines, get_engine
 from bench_datasets.predictions.read import read_for_scoring
 from bench_datasets.results import summarize
 from bench_datasets.results.run_files import write_run
-from bench_datasets.scoring import prepare
+from bench_datasets.scoring import prepare, shared_truth
 from bench_datasets.scoring.prepare import Plan, make_plan
 
-from .conftest import answers_of, files, plan_of, truth_of
+from .conftest import BENCHMARKS, answers_of, files, plan_of, truth_of
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
     def counting(decode: Callable[..., Any]) -> Callable[..., Any]:
         def decoding(self: Any, column: MaskColumn) -> Any:
-            counts["masks"] += len(column)
+            counts["masks"] += int(column.present.sum())
             return decode(self, column)
 
         return decoding
@@ -55,20 +55,36 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     return counts
 
 
+def masks_of(value: Any) -> int:
+    """Masks anywhere in a row's value."""
+    if isinstance(value, dict):
+        return 1 if "counts" in value else sum(map(masks_of, value.values()))
+    return sum(map(masks_of, value)) if isinstance(value, list) else 0
+
+
+@pytest.mark.parametrize("benchmark", BENCHMARKS)
 def test_score_from_lines_decodes_sorts_and_writes_once(
-    counted: Counter[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    benchmark: str, counted: Counter[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(local, "CHECKPOINT_SECONDS", 60.0)
-    truth = truth_of("pbench")
-    path = get_benchmark("pbench").sample_predictions("careful")
-    predictions = read_for_scoring("pbench", path)
-    masks = sum(map(len, truth["masks"])) + sum(map(len, predictions["pred_masks"]))
+    monkeypatch.setattr(shared_truth, "LEAST_ROWS", 1)  # share the few rows of the sample
+    truth = truth_of(benchmark)
+    path = get_benchmark(benchmark).sample_predictions("careful")
+    predictions = read_for_scoring(benchmark, path)
+    wanted = [name for name in truth.column_names if name in get_benchmark(benchmark).truth_columns]
+    masks = masks_of(truth.select_columns(wanted).to_list()) + masks_of(predictions.to_list())
     counted.clear()
-    plan = make_plan("pbench", truth, predictions)
+    plan = make_plan(benchmark, truth, predictions)
     with scoring_in_parts(plan, tmp_path, None) as scores:
-        write_run(scores, bd.summarize("pbench", scores, draws=0), tmp_path)
+        write_run(scores, bd.summarize(benchmark, scores, draws=0), tmp_path)
     assert counted == {"masks": masks, "sorts": 1, "writes": 1}
     assert sorted(file.name for file in tmp_path.iterdir()) == ["result.json", "scores.parquet"]
+
+
+@pytest.mark.parametrize("benchmark", BENCHMARKS)
+def test_reading_lines_for_scoring_decodes_no_mask(benchmark: str, counted: Counter[str]) -> None:
+    assert masks_of(read_for_scoring(benchmark, get_benchmark(benchmark).sample_predictions("careful")).to_list())
+    assert not counted
 
 
 @pytest.mark.parametrize("lots", [1, 2, 5])

@@ -20,6 +20,7 @@ from bench_datasets.benchmarks.pvsg.spans import Spans
 from bench_datasets.benchmarks.pvsg.tubes import MAX_FRAME, TubeLists, Tubes, read_tube_lists
 from bench_datasets.benchmarks.pvsg.vocabulary import CATEGORIES, PREDICATES, THINGS
 from bench_datasets.faults import BenchError
+from bench_datasets.masks import Decoded
 from bench_datasets.scoring.batch import Batch
 from bench_datasets.scoring.faulty_rows import Faulty
 from bench_datasets.scoring.hashes import row_hashes
@@ -167,6 +168,14 @@ class Videos(Batch):
         """One video at a time."""
         for row in self.rows:
             yield Videos([row], self.oracle)
+
+    def use_decoded(self, decoded: Decoded) -> None:
+        """Take the predicted masks from an earlier decoding."""
+        first = 0
+        for row in self.rows:
+            last = first + len(row.predicted.masks)
+            row.predicted.masks.remember(decoded.part(first, last))
+            first = last
 
     def label_columns(self) -> Mapping[str, Any]:
         """Source and oracle."""

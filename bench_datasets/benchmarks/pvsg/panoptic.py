@@ -17,7 +17,7 @@ from bench_datasets.benchmarks.pvsg.protocol import STEP, VOID_IGNORED
 from bench_datasets.benchmarks.pvsg.spans import cumulative
 from bench_datasets.benchmarks.pvsg.tubes import Overlaps, Tubes, frame_overlaps
 from bench_datasets.benchmarks.pvsg.vocabulary import THINGS
-from bench_datasets.masks import MaskColumn, union_overlaps
+from bench_datasets.masks import Decoded, MaskColumn, union_overlaps
 from bench_datasets.masks.ragged import parts as slices
 from bench_datasets.masks.rle import Runs
 
@@ -165,9 +165,10 @@ def lost_parts(tubes: Tubes, count: int) -> Tubes:
     low, high, label = (np.concatenate(items) for items in zip(*found, strict=True))
     masks, place = np.unique(label, return_inverse=True)
     pixels = tubes.masks.pixels[masks]
-    column = MaskColumn.from_runs(
-        _runs(low, high, place, pixels), tubes.masks.heights[masks], tubes.masks.widths[masks]
-    )
+    lengths = _runs(low, high, place, pixels)
+    column = MaskColumn.from_runs(lengths, tubes.masks.heights[masks], tubes.masks.widths[masks])
+    none = np.zeros(len(masks), np.int8)
+    column.remember(Decoded(none, none.astype(np.bool_), given_runs=lengths))
     return Tubes(column, tubes.frames[masks], tubes.tubes[masks], tubes.count)
 
 

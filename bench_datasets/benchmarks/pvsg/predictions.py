@@ -26,4 +26,6 @@ FORM = PredictionForm(
     read_dataset=_TABLES.read_dataset,
     signature=SIGNATURE,
     check=check,
+    unvalidated_readers={"jsonl": prediction_lines.read_unvalidated},
+    read_again=True,
 )
