@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from datasets import Dataset, IterableDataset
 
 from bench_datasets import __version__
@@ -247,6 +248,7 @@ def faults_by_code(table: pa.Table, others: Mapping[str, Any]) -> dict[str, dict
     A row of ground truth counts once per code, even if it was scored in several runs and conditions.
     """
     found: dict[str, dict[str, None]] = {}
+    table = table.filter(pc.greater(pc.list_value_length(table["faults"]), 0))
     for key, codes in zip(table["key"].to_pylist(), table["faults"].to_pylist(), strict=True):
         for code in codes or ():
             found.setdefault(code, {})[key] = None

@@ -7,6 +7,7 @@ import pickle
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import bench_datasets as bd
-from bench_datasets.benchmarks.instancebench import batch
+from bench_datasets.benchmarks.instancebench import batch, interventions
 from bench_datasets.data import open_truth
 from bench_datasets.faults import BenchError
 from bench_datasets.samples import instancebench_sample_predictions
@@ -146,3 +147,32 @@ def test_table_json_equals_canonical_json_of_rows(data: Any, columns: dict[str, 
 def test_score_of_sample_file_is_that_of_its_rows(tmp_path: Path) -> None:
     path = instancebench_sample_predictions("hasty")
     assert same(outcome(path), outcome(bd.read_predictions("instancebench", path)))
+
+
+def places(first: Sequence[tuple[str, str]], second: Sequence[tuple[str, str]]) -> list[int]:
+    """`_places` of two lists of a set's key and an expression's id."""
+    given = []
+    for pairs in (first, second):
+        keys = sorted({key for key, _ in pairs})
+        row = np.array([keys.index(key) for key, _ in pairs], np.int64)
+        ids = np.array([name for _, name in pairs], np.str_)
+        given.append(SimpleNamespace(keys=np.array(keys, np.str_), row=row, ids=ids))
+    found: list[int] = interventions._places(*given).tolist()
+    return found
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        ([("s", "a"), ("s", "b")], [("s", "a"), ("s", "b")], [0, 1]),
+        ([("s", "a"), ("s", "b"), ("t", "c")], [("s", "b"), ("t", "c")], [1, 2]),
+        ([("s", "a"), ("t", "b")], [("s", "b"), ("t", "b")], [-1, 1]),
+        ([("s", "a"), ("s", "a")], [("s", "a"), ("s", "a")], [1, 1]),
+        ([("s", "a"), ("t", "a")], [("s", "a"), ("t", "a")], [0, 1]),
+        ([("s", "a")], [("t", "a")], [-1]),
+    ],
+)
+def test_places_of_changed_expressions(
+    first: list[tuple[str, str]], second: list[tuple[str, str]], expected: list[int]
+) -> None:
+    assert places(first, second) == expected

@@ -206,15 +206,16 @@ class Rows(Sets, Batch):
         candidates: dict[int, set[str]] = {}
         for k, (code, _) in self.left_out_candidates.items():
             candidates.setdefault(int(row[k]), set()).add(code)
+        some = {*odd, *candidates, *faulty.left_out, *faulty.wrong}
         return [
             sorted({
-                *self.noted[i],
+                *noted,
                 *candidates.get(i, ()),
-                *(code for code, _ in self.reading[i] if not stops(code)),
+                *(code for code, _ in reading if not stops(code)),
                 *faulty.codes(i),
                 *(odd.get(i, ()) if i not in faulty.left_out and i not in faulty.wrong else ()),
-            })
-            for i in range(len(self))
+            }) if noted or reading or i in some else []
+            for i, (noted, reading) in enumerate(zip(self.noted, self.reading, strict=True))
         ]  # fmt: skip
 
     def scorable(self, faulty: Faulty) -> Rows:
@@ -324,7 +325,7 @@ def read_rows(batch: pa.Table | Mapping[str, Any], sets: Sets | None = None) -> 
     whole |= np.array([len(found) for found in reading], np.int64) > known  # lists that are not aligned
     faulty = np.repeat(whole, per_row)
     if "pred_faulty" in names:
-        faulty |= np.array(_aligned(values("pred_faulty"), "pred_faulty", per_row, reading), np.bool_)
+        faulty |= _flags(batch["pred_faulty"], "pred_faulty", per_row, reading)
     if candidates_named is not None:
         faulty |= _bad_names(candidates_named, per_row, reading)
     boxes, bad_boxes = _boxes(box_lists, per_row, reading)
@@ -336,7 +337,7 @@ def read_rows(batch: pa.Table | Mapping[str, Any], sets: Sets | None = None) -> 
         predicted=predicted,
         boxes=boxes,
         named=candidates_named,
-        answered=np.array(_aligned(values("pred_answered"), "pred_answered", per_row, reading), np.bool_)
+        answered=_flags(batch["pred_answered"], "pred_answered", per_row, reading)
         if "pred_answered" in names
         else np.ones(int(sets.groups[-1]), np.bool_),
         reading=reading,
@@ -476,6 +477,17 @@ def _aligned(lists: list[Any], name: str, per_row: NDArray[np.int64], reading: R
             reading[i].append(_unaligned(name, count, items))
         flat += list(items) if aligned else [None] * count
     return flat
+
+
+def _flags(column: Any, name: str, per_row: NDArray[np.int64], reading: Reading) -> NDArray[np.bool_]:
+    """`_aligned` of lists of truth values."""
+    if isinstance(column, (pa.Array, pa.ChunkedArray)):
+        lists = joined(column)
+        items = list_values(lists) if pa.types.is_list(lists.type) and not lists.null_count else pa.nulls(1)
+        if pa.types.is_boolean(items.type) and not items.null_count and (np.diff(list_offsets(lists)) == per_row).all():
+            return np.array(items.to_numpy(zero_copy_only=False), np.bool_)
+        column = lists.to_pylist()
+    return np.array(_aligned(column, name, per_row, reading), np.bool_)
 
 
 def _unaligned(name: str, count: int, items: Any) -> tuple[str, str]:

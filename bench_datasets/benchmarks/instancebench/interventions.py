@@ -82,9 +82,6 @@ def interventions(original: Expressions, conditions: dict[str, Expressions]) -> 
     A condition that the paper does not know is held against the original like its aids, under its own name.
     """
     result: Numbers = {}
-    place = {
-        (str(original.keys[r]), i): k for k, (r, i) in enumerate(zip(original.row, original.ids.tolist(), strict=True))
-    }
     minimal = original.first(original.role == "minimal")
     of_key = {str(key): int(k) for key, k in zip(original.keys, minimal, strict=True) if k >= 0}
     if "category_only" in conditions:
@@ -104,9 +101,18 @@ def interventions(original: Expressions, conditions: dict[str, Expressions]) -> 
     for name in [*AIDS, *sorted(set(conditions) - {*AIDS, *CHANGES})]:
         if name in conditions:
             e = conditions[name]
-            index = np.array(
-                [place.get((str(e.keys[r]), i), -1) for r, i in zip(e.row, e.ids.tolist(), strict=True)], np.int64
-            )
+            index = _places(original, e)
             paired = e.answered & (index >= 0)
             result[f"intervention/{name}/delta_miou"] = mean(e, e.q - original.q[index], paired)
     return result
+
+
+def _places(original: Expressions, changed: Expressions) -> Ints:
+    """`(m,)`, the place of each expression of `changed` among those of `original`, -1 for none."""
+    keys, others = original.keys[original.row], changed.keys[changed.row]
+    same = np.array_equal(original.ids, changed.ids) and np.array_equal(keys, others)
+    if same and len(np.unique(original.ids)) == len(original.ids):
+        return np.arange(len(original.ids))
+    place = {pair: k for k, pair in enumerate(zip(keys.tolist(), original.ids.tolist(), strict=True))}
+    pairs = zip(others.tolist(), changed.ids.tolist(), strict=True)
+    return np.array([place.get(pair, -1) for pair in pairs], np.int64)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from datasets import Dataset
 from numpy.typing import NDArray
 
@@ -110,20 +111,25 @@ def attach(
     def lists(values: pa.Array) -> pa.Array:
         return pa.ListArray.from_arrays(pa.array(begin.astype(np.int32)), values)
 
-    faults = column("pred_faults", FAULTS_TYPE).to_pylist()
-    codes = [{fault["code"] for fault in found or ()} for found in faults]
+    given_faults = column("pred_faults", FAULTS_TYPE)
+    noted = np.flatnonzero(pc.fill_null(pc.list_value_length(given_faults), 0).to_numpy(zero_copy_only=False))
+    faults = {k: given_faults[k].as_py() for k in noted.tolist()}
+    codes = {k: {fault["code"] for fault in found} for k, found in faults.items()}
     table = table.append_column("pred_masks", lists(column("mask", MASK_TYPE)))
     for name, given in (("pred_boxes", "box"), ("pred_candidate_ids", "candidate_id")):
         if given in schema.names:
             values = column(given, schema.field(given).type)
-            if given == "box" and options.counts_as_wrong and any("bad_box" in found for found in codes):
-                boxes = zip(values.to_pylist(), codes, strict=True)  # a box without area is wrong, null is none
-                values = pa.array([[0.0] * 4 if "bad_box" in found else box for box, found in boxes], values.type)
+            if given == "box" and options.counts_as_wrong and any("bad_box" in found for found in codes.values()):
+                boxes = values.to_pylist()
+                for k, found in codes.items():  # a box without area is wrong, null is none
+                    boxes[k] = [0.0] * 4 if "bad_box" in found else boxes[k]
+                values = pa.array(boxes, values.type)
             if values.null_count < len(values):
                 table = table.append_column(name, lists(values))
     table = table.append_column("pred_answered", lists(pa.array(place >= 0)))
-    faulty = [any(map(stops, found)) for found in codes]
-    table = table.append_column("pred_faulty", lists(pa.array(faulty, pa.bool_())))
+    faulty = np.zeros(len(place), np.bool_)
+    faulty[[k for k, found in codes.items() if any(map(stops, found))]] = True
+    table = table.append_column("pred_faulty", lists(pa.array(faulty)))
     for name, texts in columns.items():
         table = table.append_column(name, pa.array(texts, pa.string()))
     asked = table["expressions"]
@@ -131,17 +137,17 @@ def attach(
     def own_id(i: int, k: int) -> str:
         return str(asked[i].as_py()[k].get("expression_id"))
 
-    rows = []
-    for i, condition in enumerate(columns["pred_condition"]):
+    rows: list[list[dict[str, str]]] = [[]] * len(table)
+    for i in np.unique(np.searchsorted(begin, [*faults, *np.flatnonzero(place < 0)], side="right") - 1).tolist():
         own = range(int(begin[i]), int(begin[i + 1]))
-        found_here = [fault for k in own for fault in faults[k] or []]
+        found_here = [fault for k in own for fault in faults.get(k, ())]
         missing = [k - int(begin[i]) for k in own if place[k] < 0]
-        if missing and condition == ORIGINAL and options.missing == "error":
+        if missing and columns["pred_condition"][i] == ORIGINAL and options.missing == "error":
             text = f"no prediction for the expression {own_id(i, missing[0])}"
             text += f" (and {len(missing) - 1} more)" if len(missing) > 1 else ""
             text += '; predict it, write "mask": null, or ask for missing="empty"'
             found_here.append({"code": "missing_prediction", "text": text})
-        rows.append(found_here)
+        rows[i] = found_here
     return table.append_column("pred_faults", pa.array(rows, FAULTS_TYPE))
 
 

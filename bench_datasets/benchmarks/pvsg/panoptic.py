@@ -30,6 +30,10 @@ CHUNK_RUNS = 1 << 19
 """Runs of masks that are told apart at a time."""
 
 
+MOST_BOXES = 256
+"""Masks of a frame whose boxes are compared pair by pair; more of them go without that."""
+
+
 class Windows(NamedTuple):
     """VPQ's counts, a line for each window length and class that occurs in it; each `(n,)`.
 
@@ -146,6 +150,7 @@ def lost_parts(tubes: Tubes, count: int) -> Tubes:
         >>> part.tubes, part.masks.decode(0).astype(int)
         (array([1]), array([[0, 1, 0]]))
     """
+    tubes = tubes.select(_meet_boxes(tubes))
     nothing = tubes.masks.part(0, 0), tubes.frames[:0]
     union = union_overlaps(count, (tubes.masks, tubes.frames), nothing)[1]
     total = np.zeros(count, np.int64)
@@ -170,6 +175,24 @@ def lost_parts(tubes: Tubes, count: int) -> Tubes:
     none = np.zeros(len(masks), np.int8)
     column.remember(Decoded(none, none.astype(np.bool_), given_runs=lengths))
     return Tubes(column, tubes.frames[masks], tubes.tubes[masks], tubes.count)
+
+
+def _meet_boxes(tubes: Tubes) -> NDArray[np.bool_]:
+    """`(m,) bool`, masks whose box meets that of another mask of their frame; all where frames hold very many masks."""
+    frames, count = tubes.frames, len(tubes.frames)
+    most = int(np.bincount(frames).max(initial=0)) if count else 0
+    if most > MOST_BOXES:
+        return np.ones(count, np.bool_)
+    x, y, width, height = tubes.masks.boxes().T
+    right, bottom = x + width, y + height
+    found = np.zeros(count, np.bool_)
+    for step in range(1, most):
+        a, b = slice(0, count - step), slice(step, count)
+        meet = (frames[a] == frames[b]) & (x[a] < right[b]) & (x[b] < right[a])
+        meet &= (y[a] < bottom[b]) & (y[b] < bottom[a])
+        found[a] |= meet
+        found[b] |= meet
+    return found
 
 
 def _lost(starts: Ints, ends: Ints, own: Ints) -> tuple[Ints, Ints, Ints]:

@@ -9,6 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bench_datasets.benchmarks.pvsg import panoptic
+from bench_datasets.benchmarks.pvsg.tubes import Tubes
+from bench_datasets.masks import MaskColumn
+
 from . import dense_pvsg as dense
 from .pvsg_rows import numbers
 from .random_videos import random_video
@@ -74,6 +78,27 @@ def test_tubes_and_panoptic_quality(seed: int) -> None:
     assert close(found["stq/aq"], aq)
     assert close(found["stq/sq"], sq)
     assert close(found["stq"], math.sqrt(aq * sq) if not math.isnan(aq) else math.nan)
+
+
+@settings(max_examples=20, deadline=None)
+@given(seed=seeds, most=st.sampled_from([0, 1, 2]))
+def test_lost_parts_without_comparing_boxes_are_the_same(seed: int, most: int) -> None:
+    random = np.random.default_rng(seed)
+    masks = MaskColumn.from_dense([random.random((4, 5)) < random.choice([0.0, 0.1, 0.5]) for _ in range(12)])
+    tubes = Tubes(masks, np.sort(random.integers(0, 4, 12)), np.arange(12), 12)
+    found = panoptic.lost_parts(tubes, 4)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(panoptic, "MOST_BOXES", most)
+        expected = panoptic.lost_parts(tubes, 4)
+    assert found.tubes.tolist() == expected.tubes.tolist()
+    assert found.frames.tolist() == expected.frames.tolist()
+    assert found.masks.to_pylist() == expected.masks.to_pylist()
+    taken = np.zeros((4, 4, 5), np.bool_)
+    lost = {int(tube): found.masks.decode(k) for k, tube in enumerate(found.tubes)}
+    for k in range(12):
+        frame = int(tubes.frames[k])
+        assert (lost.get(k, np.zeros((4, 5), np.bool_)) == (masks.decode(k) & taken[frame])).all()
+        taken[frame] |= masks.decode(k)
 
 
 @settings(max_examples=20, deadline=None)
