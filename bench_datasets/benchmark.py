@@ -304,6 +304,14 @@ class Benchmark(ABC):
         known = self.prediction_form().features
         return {name: known[name] for name in self.prediction_columns if name in known and name != "pred_faults"}
 
+    def with_names(self, predicted: Mapping[str, Any]) -> Mapping[str, Any]:
+        """One row's predicted columns with class labels as names; by default unchanged.
+
+        Args:
+            predicted: values by column, as a model gave them; masks are RLE.
+        """
+        return predicted
+
     def row_names(
         self, table: pa.Table | None, part: str | None, columns: Sequence[str]
     ) -> tuple[list[str], list[int], list[str]]:

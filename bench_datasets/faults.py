@@ -24,7 +24,11 @@ class BenchError(ValueError):
 
 
 class BenchWarning(UserWarning):
-    """A problem of this machine or installation that the package works around; the numbers are the same."""
+    """A problem that a caller must know and that is no error.
+
+    The installation lacks something and the package works around it, or numbers leave rows out because the caller asked
+    for it.
+    """
 
 
 class Fault(NamedTuple):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
@@ -10,7 +11,7 @@ import evaluate
 from datasets import Features
 
 from bench_datasets.benchmark import get_benchmark
-from bench_datasets.faults import BenchError
+from bench_datasets.faults import FAULTS, BenchError, BenchWarning, stops
 from bench_datasets.results.result import Result
 
 
@@ -118,13 +119,27 @@ class RowMetric(evaluate.Metric):  # type: ignore[misc]
         return result
 
     def _compute(self, predictions: list[Any], references: list[Any], **given: Any) -> dict[str, float]:
-        return {key: metric.value for key, metric in self._result(predictions, references, **given).metrics.items()}
+        result = self._result(predictions, references, **given)
+        _warn_of_faults(result)
+        return {key: metric.value for key, metric in result.metrics.items()}
 
     def _refuse(self, given: Iterable[str], known: Sequence[str], what: str) -> None:
         """Words that are not known are an error."""
         if unknown := sorted(set(given) - set(known)):
             expected = f"{', '.join(known)} or " if known else ""
             raise BenchError(f"{what}: expected {expected}predictions, references and ids, found {', '.join(unknown)}")
+
+
+def _warn_of_faults(result: Result) -> None:
+    """Warn of rows that are left out or count as wrong, and of probable mistakes; the numbers alone do not show them."""
+    found = [
+        f"{code} {fault['count']} (for example {', '.join(fault['examples'][:2])})"
+        for code, fault in result.faults.items()
+        if code not in FAULTS or stops(code) or FAULTS[code].where == "predictions"
+    ]
+    if found:
+        scored = result.dataset["rows"]["scored"]
+        warnings.warn(f"{scored} rows scored; faults: {'; '.join(found)}", BenchWarning, stacklevel=5)
 
 
 def check_aligned(predictions: Any, references: Any, ids: Any, each: str, **columns: Any) -> int:

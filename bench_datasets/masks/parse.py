@@ -181,8 +181,8 @@ def _read_polygons(
     if _looks_dense(value, height, width):
         raise MaskError(
             f"a list of {len(value)} rows of {len(value[0])} values looks like a dense array; give"
-            " bench_datasets.masks.encode_dense(array) in its place, or wrap the model's function in"
-            " bench_datasets.predictor before `map`"
+            " bench_datasets.masks.encode_dense(array) in its place, of probabilities encode_dense(array > 0.5), or wrap"
+            " the model's function in bench_datasets.predictor before `map`"
         )
     if value and isinstance(value[0], Mapping):
         raise MaskError(f"expected one mask, found a list of {len(value)}; give the RLE {{size, counts}} itself")
@@ -232,7 +232,8 @@ def _read_polygons(
 def _looks_dense(value: Sequence[Any], height: int | None, width: int | None) -> bool:
     """Whether a list holds the rows of a dense mask.
 
-    Rows of booleans do. Rows of zeros and ones do if they fit the image, or if its size is not known.
+    Rows of booleans do. Rows of zeros and ones do if they fit the image, or if its size is not known. So do more than
+    three rows of other numbers that fit the image, or of numbers from 0 to 1 if its size is not known: probabilities.
     """
     first = value[0] if value else None
     if not isinstance(first, (list, tuple, np.ndarray)) or not len(first):
@@ -242,7 +243,17 @@ def _looks_dense(value: Sequence[Any], height: int | None, width: int | None) ->
     if all(isinstance(item, (bool, np.bool_)) for item in first):
         return True
     fits = height is None or width is None or (len(value), len(first)) == (height, width)
-    return fits and len(value) > 1 and all(_is_int(item) and item in (0, 1) for row in value for item in row)
+    if not fits or len(value) < 2:
+        return False
+    if all(_is_int(item) and item in (0, 1) for row in value for item in row):
+        return True
+    if len(value) < 4 or not all(_is_number(item) for row in value for item in row):
+        return False
+    return height is not None or all(0 <= item <= 1 for row in value for item in row)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
 
 
 def _runs_advice(value: Sequence[Any]) -> str:

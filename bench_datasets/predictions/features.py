@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from numbers import Real
 from typing import Any
 
+import numpy as np
 from datasets import Dataset, Features, IterableDataset
 
 from bench_datasets import __version__
 from bench_datasets.benchmark import get_benchmark
 from bench_datasets.faults import BenchError, FaultError
 from bench_datasets.masks import MaskError, plain
-from bench_datasets.predictions.coerce import show
+from bench_datasets.predictions.coerce import as_list, read_id, read_word, show
 
 
 class Predictor:
@@ -19,13 +21,15 @@ class Predictor:
 
     def __init__(self, benchmark: str, function: Callable[..., Mapping[str, Any]]) -> None:
         self.benchmark, self.function = benchmark, function
+        self._columns: list[str] | None = None
         self.version = __version__  # `map` remembers results by what its function holds
 
     def __call__(self, row: Mapping[str, Any], *args: Any, **kwargs: Any) -> dict[str, Any]:
         """The model's columns for a row, or for a batch of rows.
 
         Raises:
-            BenchError: the model gave something else than known columns.
+            BenchError: the model gave something else than known columns, values of other types, other columns than for
+                the rows before, or columns of the ground truth with other values.
             FaultError: `malformed_mask`, a mask can't be encoded; the message names the row.
         """
         found = self.function(row, *args, **kwargs)
@@ -38,9 +42,11 @@ class Predictor:
             raise BenchError(f"predictor: {expected} from the model's function, found {', '.join(found) or 'nothing'}")
         names = ("key", "id", "height", "width")
         batched = any(isinstance(row[name], (list, tuple)) for name in names if name in row)
+        about = {name: row[name] for name in names if name in row}
+        who = _called({name: value[0] for name, value in about.items()} if batched else about)
+        self._check_columns(row, found, there, who)
         if not batched:
-            about = {name: row[name] for name in names if name in row}
-            return {**found, **_encoded(about, {name: found[name] for name in there}, known)}
+            return {**found, **self._encoded(about, {name: found[name] for name in there}, known)}
         sizes = {name: len(found[name]) for name in there}
         n = next(len(row[name]) for name in names if name in row)
         if set(sizes.values()) != {n}:
@@ -48,10 +54,99 @@ class Predictor:
             raise BenchError(f"predictor: expected {n} predictions for a batch of {n} rows, found {shown}")
         columns: dict[str, list[Any]] = {name: [] for name in there}
         for i in range(n):
-            about = {name: row[name][i] for name in names if name in row}
-            for name, value in _encoded(about, {name: found[name][i] for name in there}, known).items():
-                columns[name].append(value)
+            one = {name: values[i] for name, values in about.items()}
+            for name, value in self._encoded(one, {name: found[name][i] for name in there}, known).items():
+                columns.setdefault(name, []).append(value)
         return {**found, **columns}
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The state without the columns of earlier rows, so that `map` finds its cached results."""
+        return {**self.__dict__, "_columns": None}
+
+    def _check_columns(self, row: Mapping[str, Any], found: Mapping[str, Any], there: list[str], who: str) -> None:
+        """Stop at columns of the ground truth, and at other columns than those of the rows before.
+
+        Raises:
+            BenchError: there are such columns; `map` would write over ground truth, or leave a column out of all rows.
+        """
+        labels = ("key", "id", *get_benchmark(self.benchmark).truth_columns)
+        changed = [name for name in labels if name in found and name in row and not _same(found[name], row[name])]
+        if changed:
+            raise BenchError(
+                f"{who}: predictor: expected columns of predictions, found {', '.join(changed)} of the ground truth"
+                " with other values; return the prediction's columns only"
+            )
+        there = [*there, *(name for name in get_benchmark(self.benchmark).with_names({}) if name not in there)]
+        earlier = self._columns or there
+        if set(there) != set(earlier):
+            raise BenchError(
+                f"{who}: predictor: expected the columns of the rows before ({', '.join(earlier)}), found "
+                f"{', '.join(there)}; return the same columns for every row, empty where the model found nothing"
+            )
+        self._columns = there
+
+    def _encoded(self, about: Mapping[str, Any], values: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, Any]:
+        """One row's columns in the types of `answer_features`."""
+        row = _called(about)
+        try:
+            shaped = plain(values, height=about.get("height"), width=about.get("width"))
+        except MaskError as error:
+            raise FaultError("malformed_mask", row, f"predictor: {error}") from error
+        shaped = get_benchmark(self.benchmark).with_names(shaped)
+        try:
+            return {name: _typed(value, known[name], name) for name, value in shaped.items()}
+        except BenchError as error:
+            raise BenchError(f"{row}: predictor: {error}") from error
+
+
+def _called(about: Mapping[str, Any]) -> str:
+    return next((str(about[name]) for name in ("key", "id") if about.get(name) is not None), "a row")
+
+
+def _same(found: Any, given: Any) -> bool:
+    """Whether a value is that of the row; values that cannot be compared are not."""
+    try:
+        return found is given or bool(found == given)
+    except ValueError:  # arrays
+        return False
+
+
+def _typed(value: Any, feature: Any, place: str) -> Any:
+    """A value in the type of its feature, as files of predictions are read: no text becomes a number, nothing is cut.
+
+    Args:
+        value: of the model, its masks as RLE.
+        feature: its type.
+        place: what messages call it, such as `pred_masks[0].size`.
+
+    Raises:
+        BenchError: it is of another kind.
+    """
+    if value is None:
+        return None
+    if isinstance(feature, Mapping):
+        if isinstance(value, Mapping) and set(feature) <= set(value):
+            return {name: _typed(value[name], kind, f"{place}.{name}") for name, kind in feature.items()}
+        raise BenchError(f"{place}: expected {{{', '.join(feature)}}}, found {show(value)}")
+    item = getattr(feature, "feature", None)
+    if item is not None:
+        items = as_list(value)
+        length = getattr(feature, "length", -1)
+        if items is None or (length >= 0 and len(items) != length):
+            raise BenchError(f"{place}: expected a list{f' of {length}' if length >= 0 else ''}, found {show(value)}")
+        return [_typed(one, item, f"{place}[{i}]") for i, one in enumerate(items)]
+    kind = feature.dtype
+    if kind == "string":
+        found: Any = read_word(value) if value != "" else ""
+        expected = "text or an integer"
+    elif kind.startswith("float"):
+        number = isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
+        found, expected = float(value) if number else None, "a number"
+    else:
+        found, expected = None if isinstance(value, (str, np.bool_)) else read_id(value), "an integer"
+    if found is None:
+        raise BenchError(f"{place}: expected {expected}, found {show(value)}")
+    return found
 
 
 def predictor(benchmark: str, function: Callable[..., Mapping[str, Any]]) -> Predictor:
@@ -131,24 +226,6 @@ def _features(given: Any) -> Mapping[str, Any]:
     if not isinstance(given, Mapping):
         raise BenchError(f"answer_features: expected the ground truth's features (truth.features), found {show(given)}")
     return given
-
-
-def _encoded(about: Mapping[str, Any], values: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, Any]:
-    """One row's columns as Arrow takes them."""
-    row = next((str(about[name]) for name in ("key", "id") if about.get(name) is not None), "a row")
-    try:
-        shaped = plain(values, height=about.get("height"), width=about.get("width"))
-    except MaskError as error:
-        raise FaultError("malformed_mask", row, f"predictor: {error}") from error
-    result: dict[str, Any] = {}
-    for name, value in shaped.items():
-        try:
-            result |= Features({name: known[name]}).encode_example({name: value})
-        except (TypeError, ValueError, AttributeError, KeyError, OverflowError) as error:
-            raise BenchError(
-                f"{row}: predictor: {name}: expected values of the type {known[name]}, found others ({error})"
-            ) from error
-    return result
 
 
 def _known(benchmark: str) -> dict[str, Any]:

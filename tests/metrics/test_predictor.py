@@ -107,7 +107,7 @@ def test_predictor_pvsg_encodes_tubes_and_names() -> None:
         ({"pred_masks": LEFT}, r"pred_masks: expected a list of masks.*shape \(3, 4\); put a single mask into a list"),
         ({"pred_masks": np.zeros((2, 3, 4, 3), bool)}, r"mask 0: .*\(height, width\), found one of shape \(3, 4, 3\)"),
         ({"pred_masks": [{"size": [3, 4], "counts": [5]}]}, "mask 0: the runs do not sum"),
-        ({"pred_masks": [LEFT], "pred_scores": 5}, "level_0/7: predictor: pred_scores: expected values of"),
+        ({"pred_masks": [LEFT], "pred_scores": 5}, "level_0/7: predictor: pred_scores: expected a list, found int 5"),
         ({"masks": [LEFT]}, "expected a dictionary with pred_masks or .*, found masks"),
         ([LEFT], "expected a dictionary with pred_masks .* from the model's function, found list"),
         (None, "found null"),

@@ -328,6 +328,7 @@ def read_rows(batch: pa.Table | Mapping[str, Any], sets: Sets | None = None) -> 
         faulty |= _flags(batch["pred_faulty"], "pred_faulty", per_row, reading)
     if candidates_named is not None:
         faulty |= _bad_names(candidates_named, per_row, reading)
+        candidates_named = [name if name is None else read_word(name) or str(name) for name in candidates_named]
     boxes, bad_boxes = _boxes(box_lists, per_row, reading)
     faulty |= bad_boxes
     rows = Rows(

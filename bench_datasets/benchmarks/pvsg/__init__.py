@@ -79,6 +79,23 @@ class PVSG(Benchmark):
     task_categories = ("image-segmentation", "video-classification")
     tags = ("video", "panoptic-segmentation", "scene-graph")
 
+    def with_names(self, predicted: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Categories and predicates by name; tubes and triplets of which one is absent are empty."""
+        from bench_datasets.benchmarks.pvsg.prediction_parse import read_category
+        from bench_datasets.benchmarks.pvsg.vocabulary import CATEGORIES, PREDICATES
+
+        result: dict[str, Any] = {"pred_tubes": [], "pred_triplets": [], **predicted}
+        for column, field, names in (
+            ("pred_tubes", "category", CATEGORIES),
+            ("pred_triplets", "predicate", PREDICATES),
+        ):
+            if isinstance(result[column], (list, tuple)):
+                result[column] = [
+                    {**item, field: read_category(item.get(field), names)} if isinstance(item, Mapping) else item
+                    for item in result[column]
+                ]
+        return result
+
     def prediction_form(self) -> PredictionForm:
         """Mask tubes and ranked triplets per video."""
         from bench_datasets.benchmarks.pvsg.predictions import FORM

@@ -132,19 +132,19 @@ def name_tube(video: Video, names: set[str], value: object, place: str) -> str |
 
 
 def read_category(value: object, names: Sequence[str] = CATEGORIES) -> str | None:
-    """A category's name, or that of its class label; null where there is none, and any other number's digits.
+    """A category's name, or that of its class label, be it text; null where there is none, else the value as text.
 
     Args:
         value: as it was given.
         names: the names by class label.
 
     Example:
-        >>> read_category("adult"), read_category(0), read_category(1000), read_category(None)
-        ('adult', 'adult', '1000', None)
+        >>> read_category("adult"), read_category(0), read_category("0"), read_category(1000), read_category(None)
+        ('adult', 'adult', 'adult', '1000', None)
     """
-    if isinstance(value, str) and is_text(value):
+    label = read_id(value)
+    if label is None and isinstance(value, str) and is_text(value):
         return value
-    label = None if isinstance(value, str) else read_id(value)
     return names[label] if label is not None and 0 <= label < len(names) else read_word(value)
 
 
