@@ -131,7 +131,7 @@ class RowMetric(evaluate.Metric):  # type: ignore[misc]
 
 
 def _warn_of_faults(result: Result) -> None:
-    """Warn of rows that are left out or count as wrong, and of probable mistakes; the numbers alone do not show them."""
+    """Warn of rows that are left out or count as wrong, and of probable mistakes."""
     found = [
         f"{code} {fault['count']} (for example {', '.join(fault['examples'][:2])})"
         for code, fault in result.faults.items()

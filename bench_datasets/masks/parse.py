@@ -181,8 +181,8 @@ def _read_polygons(
     if _looks_dense(value, height, width):
         raise MaskError(
             f"a list of {len(value)} rows of {len(value[0])} values looks like a dense array; give"
-            " bench_datasets.masks.encode_dense(array) in its place, of probabilities encode_dense(array > 0.5), or wrap"
-            " the model's function in bench_datasets.predictor before `map`"
+            " bench_datasets.masks.encode_dense(array) in its place, of probabilities encode_dense(array > 0.5), or"
+            " wrap the model's function in bench_datasets.predictor before `map`"
         )
     if value and isinstance(value[0], Mapping):
         raise MaskError(f"expected one mask, found a list of {len(value)}; give the RLE {{size, counts}} itself")

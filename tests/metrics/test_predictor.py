@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import pickle
+import warnings
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import evaluate
 import numpy as np
 import pytest
-from datasets import Dataset, DatasetDict, Features, IterableDataset, List, Value
+from datasets import Dataset, DatasetDict, Features, IterableDataset, List, Value, load_dataset
 from datasets.fingerprint import Hasher
 from PIL import Image
 from pycocotools import mask as coco
 
 import bench_datasets as bd
+from bench_datasets.faults import BenchWarning
 from bench_datasets.masks import MASK_FEATURE
 
 FULL = np.ones((3, 4), bool)
@@ -223,3 +227,114 @@ def test_predictions_of_other_kinds_are_refused_with_advice(given: Any, words: s
     for call in (lambda: bd.read_predictions("pbench", given), lambda: bd.score("pbench", truth(), given)):
         with pytest.raises(bd.BenchError, match=words):
             call()
+
+
+def own_answer(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A prediction of PVSG with the fields of the ground truth, whose categories and predicates are class labels."""
+    tubes = [
+        {"tube_id": thing["object_id"], "category": thing["category"], **tube}
+        for thing, tube in zip(row["objects"], row["tubes"], strict=True)
+    ]
+    return {"pred_tubes": tubes, "pred_triplets": [{**item, "score": 1.0} for item in row["relations"]]}
+
+
+@pytest.fixture(scope="module")
+def videos() -> Dataset:
+    return load_dataset("pvsg", "sample", split="test")
+
+
+def recall(rows: Dataset) -> float:
+    return float(bd.summarize("pvsg", bd.map_score(rows, "pvsg"), draws=0).metrics["R@20/0.5"].value or 0)
+
+
+@pytest.mark.parametrize("typed", [True, False])
+@pytest.mark.parametrize("wrap", [True, False])
+def test_class_labels_are_read_as_names_with_and_without_predictor_and_features(
+    videos: Dataset, wrap: bool, typed: bool
+) -> None:
+    model = bd.predictor("pvsg", own_answer) if wrap else own_answer
+    rows = videos.map(model, features=bd.answer_features("pvsg", videos) if typed else None)
+    assert recall(rows) == 1.0
+
+
+def test_predictor_without_triplets_in_a_row_scores_like_a_list(videos: Dataset) -> None:
+    first = videos["key"][0]
+
+    def model(row: Mapping[str, Any]) -> dict[str, Any]:
+        found = own_answer(row)
+        return {"pred_tubes": found["pred_tubes"]} if row["key"] == first else found
+
+    expected = bd.score("pvsg", videos, [{"key": row["key"], **model(row)} for row in videos])
+    value = bd.summarize("pvsg", expected, draws=0).metrics["R@20/0.5"].value
+    assert value is not None
+    assert 0 < value < 1
+    assert recall(videos.map(bd.predictor("pvsg", model))) == value
+
+
+def test_predictor_with_other_columns_in_a_later_row_is_refused() -> None:
+    model = bd.predictor("pbench", lambda row: {"pred_masks": [LEFT]} | ({"pred_scores": [0.5]} if row["id"] else {}))
+    model({"key": "level_0/0", "id": 0})
+    with pytest.raises(
+        bd.BenchError, match=r"level_0/1: .*columns of the rows before \(pred_masks\), found pred_masks"
+    ):
+        model({"key": "level_0/1", "id": 1})
+
+
+def test_predictor_that_changes_ground_truth_is_refused() -> None:
+    row = {"key": "level_0/7", "id": 7, "masks": [{"size": [1, 2], "counts": "11"}]}
+    other = bd.predictor("pbench", lambda row: {"pred_masks": [LEFT], "masks": [LEFT]})
+    with pytest.raises(
+        bd.BenchError, match=r"level_0/7: predictor: .*found masks of the ground truth with other values"
+    ):
+        other(row)
+    assert set(bd.predictor("pbench", lambda row: {**row, "pred_masks": [LEFT]})(row)) == {*row, "pred_masks"}
+
+
+RLE = {"size": [3, 4], "counts": [6, 6]}
+
+
+@pytest.mark.parametrize(
+    ("benchmark", "given", "words"),
+    [
+        ("pbench", {"pred_masks": [LEFT], "pred_scores": ["0.9"]}, r"pred_scores\[0\]: expected a number, found str"),
+        ("pbench", {"pred_masks": [LEFT], "pred_scores": [True]}, r"pred_scores\[0\]: expected a number, found bool"),
+        ("pbench", {"pred_masks": [LEFT], "pred_centers": [[1.0]]}, r"pred_centers\[0\]: expected a list of 2"),
+        ("pbench", {"pred_masks": [RLE | {"size": [3.5, 4]}]}, r"pred_masks.*size.*3\.5"),
+        ("instancebench", {"pred_boxes": [["20", 1, 2, 3]]}, r"pred_boxes\[0\]\[0\]: expected a number, found str"),
+        ("instancebench", {"pred_candidate_ids": [True]}, r"pred_candidate_ids\[0\]: expected text or an integer"),
+        ("pvsg", {"pred_tubes": [{"tube_id": 0, "category": "adult", "frames": [0.5], "masks": [RLE]}]},
+         r"frames\[0\]: expected an integer, found float 0.5"),
+        ("pvsg", {"pred_triplets": [{"subject_id": 0, "object_id": 1, "predicate": "on", "score": 1,
+                                     "spans": [[0.5, 3.5]]}]}, r"spans\[0\]\[0\]: expected an integer, found float"),
+    ],
+)  # fmt: skip
+def test_predictor_value_that_files_refuse_is_refused(benchmark: str, given: dict[str, Any], words: str) -> None:
+    with pytest.raises(bd.BenchError, match=f"a/7: predictor: .*{words}"):
+        bd.predictor(benchmark, lambda row: given)({"key": "a/7"})
+
+
+def test_predictor_ids_that_are_whole_floats_are_integers() -> None:
+    found = bd.predictor("instancebench", lambda row: {"pred_candidate_ids": [1.0, 2, "x", None]})({"key": "a"})
+    assert found == {"pred_candidate_ids": ["1", "2", "x", None]}
+
+
+@pytest.mark.parametrize(
+    "values", [LEFT * 0.8 + 0.1, LEFT * 8.0 - 4, LEFT * 7], ids=["probabilities", "logits", "labels"]
+)
+def test_nested_lists_of_a_dense_array_are_no_polygons(values: np.ndarray[Any, Any]) -> None:
+    array = np.repeat(values, 2, axis=0)
+    row = {"key": "level_0/1", "masks": [array.tolist()], "height": array.shape[0], "width": array.shape[1]}
+    (found,) = bd.read_predictions("pbench", [row])
+    assert found["pred_masks"] == [None]
+    assert "looks like a dense array; give" in found["pred_faults"][0]["text"]
+
+
+def test_evaluate_warns_of_rows_that_are_left_out() -> None:
+    mask = bd.read_predictions("pbench", [{"key": "level_0/1", "masks": [LEFT]}])[0]["pred_masks"]
+    metric = evaluate.load(bd.metric_path("pbench"))
+    inputs = {"references": [mask] * 3, "levels": "level_0", "ids": ["a", "b", "c"]}
+    with pytest.warns(BenchWarning, match=r"2 rows scored; faults: missing_prediction 1 \(for example level_0/c"):
+        metric.compute(predictions=[mask, mask, None], on_fault="skip-and-report", **inputs)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", BenchWarning)
+        assert metric.compute(predictions=[mask] * 3, **inputs)["macro_f1/level_0"] == 1.0

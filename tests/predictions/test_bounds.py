@@ -132,7 +132,8 @@ def test_coco_results_beyond_two_gib_grouped() -> None:
             "bad_score": same(pa.string()),
         }
     )
-    batch = next(coco._grouped(table, [Name(id=i) for i in range(n * parts)]))
+    counts = np.bincount(table["row"].to_numpy(), minlength=n * parts).tolist()
+    batch = next(coco._grouped(table, [Name(id=i) for i in range(n * parts)], counts, {}))
     assert batch.column("id").to_pylist() == list(range(len(batch)))
     assert batch.num_rows == 4096
     assert batch.column("pred_masks").flatten().field("counts")[5].as_py() == "x" * 4000

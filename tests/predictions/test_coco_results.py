@@ -113,3 +113,24 @@ def test_other_files(tmp_path: Path, results: Any, told: str) -> None:
     if results:
         with pytest.raises(BenchError, match=told):
             read_predictions("pbench", path, format="coco")
+
+
+@pytest.mark.parametrize("usual", [True, False])
+def test_coco_files_that_repeat_a_rows_masks_are_a_duplicate_prediction(usual: bool, tmp_path: Path) -> None:
+    """Rank files of a padded sampler, or a merged file beside its parts; a row's other masks may stand in any file."""
+    masks = [encode(np.eye(4, dtype=bool)), encode(~np.eye(4, dtype=bool)), encode(np.ones((4, 4), bool))]
+
+    def result(row: int, mask: int) -> dict[str, Any]:
+        return {"image_id": row, "segmentation": masks[mask], "score": 0.5} | ({} if usual else {"score": None})
+
+    (tmp_path / "rank0.json").write_text(json.dumps([result(0, 0), result(1, 1), result(2, 2), result(2, 2)]))
+    (tmp_path / "rank1.json").write_text(json.dumps([result(0, 0), result(1, 2)]))
+    rows = {row["id"]: row for row in read_predictions("pbench", tmp_path)}
+    assert [len(rows[i]["pred_masks"]) for i in range(3)] == [2, 2, 2]
+    codes = {
+        i: [fault["code"] for fault in row["pred_faults"] if fault["code"] != "bad_score"] for i, row in rows.items()
+    }
+    assert codes == {0: ["duplicate_prediction"], 1: [], 2: []}
+    (text,) = [fault["text"] for fault in rows[0]["pred_faults"] if fault["code"] == "duplicate_prediction"]
+    assert "1 masks stand twice among the results of" in text
+    assert "rank0.json and" in text

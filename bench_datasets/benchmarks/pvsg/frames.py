@@ -15,12 +15,14 @@ from typing import IO, Any
 import numpy as np
 import PIL.Image
 from numpy.typing import NDArray
+from PIL.PngImagePlugin import PngImageFile
 
 from bench_datasets._util.untrusted import open_file
 from bench_datasets.benchmarks.pvsg.annotation import VideoEntry
 from bench_datasets.benchmarks.pvsg.source_files import ImageFolder
 from bench_datasets.data.source import Access
 from bench_datasets.faults import BenchError, BenchWarning
+from bench_datasets.predictions.formats.png import stored_values
 
 logger = logging.getLogger(__name__)
 
@@ -62,9 +64,11 @@ def read_label_map(data: bytes, limit: int, name: str) -> NDArray[Any]:
     try:
         with PIL.Image.open(io.BytesIO(data), formats=("PNG",)) as image:
             found, mode = (image.height, image.width), image.mode
-            if found[0] * found[1] <= limit and mode in _ONE_CHANNEL:
-                values = np.asarray(image)
+            if found[0] * found[1] <= limit and mode in _ONE_CHANNEL and isinstance(image, PngImageFile):
+                values = stored_values(image, data, name)
                 return values.astype(np.uint8) if values.dtype == np.bool_ else values
+    except BenchError:
+        raise
     except Exception as error:
         raise BenchError(
             f"{name}: expected a mask as PNG, found a file that cannot be read ({type(error).__name__}: {error}); "

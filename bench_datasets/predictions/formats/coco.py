@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import zip_longest
 from typing import Any, NamedTuple
 
@@ -83,10 +83,11 @@ def read(location: Location, *, validate: bool = True) -> Iterator[pa.RecordBatc
     """
     rows: dict[Name, int] = {}
     counts: list[int] = []
+    homes = _Homes()
     with Spool(_FLAT) as spool:
         pending: list[_Item] = []
         held = 0
-        for file, line, record in results(location, _Blocks(rows, counts, spool, validate=validate)):
+        for file, line, record in results(location, _Blocks(rows, counts, homes, spool, validate=validate)):
             if not line:
                 name = read_name(named_by_file(record, file.name), level_of(file.name), IDS)
                 if not name.empty and rows.setdefault(name, len(rows)) == len(counts):
@@ -96,6 +97,7 @@ def read(location: Location, *, validate: bool = True) -> Iterator[pa.RecordBatc
             if item.row == len(counts):
                 counts.append(0)
             counts[item.row] += 1
+            homes.add(item.row, file.shown)
             if counts[item.row] > MAX_MASKS:
                 continue
             pending.append(item)
@@ -106,7 +108,21 @@ def read(location: Location, *, validate: bool = True) -> Iterator[pa.RecordBatc
         spool.write(_flat(pending))
     if not rows:
         raise BenchError(f"{location.shown}: expected at least one result, found an empty list")
-    yield from _grouped(spool.table(), list(rows), counts)
+    yield from _grouped(spool.table(), list(rows), counts, homes.several)
+
+
+class _Homes:
+    """The file of each row's results, and the files of rows with results in several."""
+
+    def __init__(self) -> None:
+        self._first: dict[int, str] = {}
+        self.several: dict[int, list[str]] = {}
+
+    def add(self, row: int, file: str) -> None:
+        """Note that a row has results in a file."""
+        first = self._first.setdefault(row, file)
+        if first != file and file not in self.several.setdefault(row, [first]):
+            self.several[row].append(file)
 
 
 class _Blocks:
@@ -115,12 +131,16 @@ class _Blocks:
     Args:
         rows: numbers of the rows by name; new ones are added.
         counts: masks per row; brought up to date.
+        homes: gets the file of each row.
         spool: gets the items.
         validate: whether to leave blocks with invalid masks to the careful reader.
     """
 
-    def __init__(self, rows: dict[Name, int], counts: list[int], spool: Spool, *, validate: bool) -> None:
-        self._rows, self._counts, self._spool, self._validate = rows, counts, spool, validate
+    def __init__(
+        self, rows: dict[Name, int], counts: list[int], homes: _Homes, spool: Spool, *, validate: bool
+    ) -> None:
+        self._rows, self._counts, self._homes, self._spool = rows, counts, homes, spool
+        self._validate = validate
 
     def read(self, file: Location) -> tuple[int, bool]:
         """Read the results of a file from its beginning, as long as they have the usual form.
@@ -133,15 +153,13 @@ class _Blocks:
             if not done:
                 first = first_line(block) or {}
                 decoder, fields = _decoder_of(first), list(first)
-            read = None if decoder is None else self._add(block, decoder, fields, level_of(file.name))
+            read = None if decoder is None else self._add(block, decoder, fields, file)
             if read is None:
                 return done, False
             done, whole = done + read, last
         return done, whole
 
-    def _add(
-        self, block: bytes, decoder: msgspec.json.Decoder[Any], fields: list[str], split: str | None
-    ) -> int | None:
+    def _add(self, block: bytes, decoder: msgspec.json.Decoder[Any], fields: list[str], file: Location) -> int | None:
         """Add the results of a block, one per line; `None` if they need the careful reader."""
         lines = block.count(b"\n") + (not block.endswith(b"\n"))
         if len(block) > LONGEST_BLOCK or block.count(b"}\n{") != lines - 1:
@@ -163,6 +181,7 @@ class _Blocks:
         ids = values.get("image_id") or values["id"]
         if "" in keys or "" in stated or min(ids) < -(2**63) or max(ids) >= 2**63:
             return None
+        split = level_of(file.name)
         if split is not None and any(value not in (None, split) for value in stated):
             return None
         column = column_of(values["segmentation"])
@@ -179,6 +198,8 @@ class _Blocks:
         if max(counts) > MAX_MASKS:
             return None
         self._counts[:] = counts
+        for number in number_of.values():
+            self._homes.add(number, file.shown)
         texts_of_none = pa.nulls(lines, pa.string())
         columns = [
             pa.array(numbers, pa.int64()), column.to_arrow(), texts_of_none, texts_of_none,
@@ -285,20 +306,22 @@ def _flat(items: list[_Item]) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, schema=_FLAT)
 
 
-def _grouped(table: pa.Table, names: list[Name], counts: list[int] | None = None) -> Iterator[pa.RecordBatch]:
+def _grouped(
+    table: pa.Table, names: list[Name], counts: list[int], several: Mapping[int, Sequence[str]]
+) -> Iterator[pa.RecordBatch]:
     """The flat items by row, in batches of whole rows: at most `_MASKS` masks or `BATCH` bytes, or one row.
 
     Args:
         table: n items, of every row at most `MAX_MASKS`.
         names: of the rows.
         counts: how many items of each row there were.
+        several: files of the rows with items of several files, by row.
     """
     parts = table.to_batches()
     starts = np.cumsum([0, *map(len, parts)])
     row_of = np.concatenate([part.column("row").to_numpy() for part in parts])
     sizes = np.concatenate([pc.binary_length(part.column("mask").field("counts")).fill_null(0) for part in parts])
     order = np.argsort(row_of, kind="stable")
-    counts = np.bincount(row_of, minlength=len(names)).tolist() if counts is None else counts
     fits = np.array(counts) <= MAX_MASKS
     order = order[fits[row_of[order]]]
     ends = np.cumsum(np.where(fits, counts, 0))
@@ -315,8 +338,30 @@ def _grouped(table: pa.Table, names: list[Name], counts: list[int] | None = None
             )
         items = _gathered(parts, starts, order[begin:end])
         offsets = np.concatenate([[begin], ends[first:last]]) - begin
-        yield _rows(items, names[first:last], offsets.astype(np.int32), counts[first:last])
+        batch = _rows(items, names[first:last], offsets.astype(np.int32), counts[first:last])
+        repeated = {row - first: several[row] for row in range(first, last) if row in several} if several else {}
+        yield _note_repeated(batch, repeated)
         first, begin = last, end
+
+
+def _note_repeated(batch: pa.RecordBatch, several: Mapping[int, Sequence[str]]) -> pa.RecordBatch:
+    """Add a fault to rows of a batch whose results stand in several files, if a mask occurs twice.
+
+    Several processes that share out the rows unevenly, or a merged file beside its parts, write results twice.
+    """
+    place = batch.schema.get_field_index("pred_faults")
+    faults: list[Any] | None = None
+    for row, files in several.items():
+        masks = [str(mask) for mask in batch.column("pred_masks")[row].as_py()]
+        again = len(masks) - len(set(masks))
+        if again:
+            faults = batch.column(place).to_pylist() if faults is None else faults
+            text = f"{again} masks stand twice among the results of {' and '.join(files[:2])}; keep one file for a row"
+            faults[row] = [*faults[row], {"code": "duplicate_prediction", "text": text}]
+    if faults is None:
+        return batch
+    columns = [*batch.columns[:place], pa.array(faults, batch.schema.field(place).type), *batch.columns[place + 1 :]]
+    return pa.RecordBatch.from_arrays(columns, schema=batch.schema)
 
 
 def _gathered(parts: list[pa.RecordBatch], starts: NDArray[np.int64], index: NDArray[np.int64]) -> pa.RecordBatch:
@@ -330,7 +375,8 @@ def _gathered(parts: list[pa.RecordBatch], starts: NDArray[np.int64], index: NDA
         parts[part].take(pa.array(index[places] - starts[part]))
         for part, places in zip(used.tolist(), np.split(by_part, first[1:]), strict=True)
     ]
-    items = pa.Table.from_batches(pieces).combine_chunks().to_batches()[0]
+    columns = [pa.concat_arrays([piece.column(name) for piece in pieces]) for name in pieces[0].schema.names]
+    items = pa.RecordBatch.from_arrays(columns, schema=pieces[0].schema)
     return items if (np.diff(part_of) >= 0).all() else items.take(pa.array(np.argsort(by_part)))
 
 

@@ -104,11 +104,50 @@ def _with_pixels(file: Location, use: Callable[[NDArray[Any]], Result]) -> Resul
             if width * height > MAX_PIXELS:
                 raise BenchError(f"{file.shown}: expected at most {MAX_PIXELS} pixels, found {height} x {width}")
             with _LARGE if width * height > _LARGE_PIXELS else nullcontext():
-                return use(_plain(np.asarray(image), image.mode, file.shown))
+                return use(_plain(stored_values(image, data, file.shown), image.mode, file.shown))
     except BenchError:
         raise
     except Exception as error:  # whatever a broken file makes Pillow and zlib raise
         raise BenchError(f"{file.shown}: expected a readable PNG, found it broken: {error}") from error
+
+
+def stored_values(image: PngImageFile, data: bytes, shown: str) -> NDArray[Any]:
+    """The pixel values of a PNG as the file stores them; Pillow scales grey values of 2 and 4 bits up to 255.
+
+    Args:
+        image: the PNG.
+        data: its bytes.
+        shown: what messages call it.
+
+    Raises:
+        BenchError: it has colours of 16 bits, which Pillow cuts to 8; or a palette whose index 0 is not black although
+            black occurs, so that the background has another index.
+    """
+    depth, kind = data[24], data[25]
+    if depth == 16 and kind not in (0, 3):
+        raise BenchError(
+            f"{shown}: expected one channel, or channels of 8 bits, found channels of 16 bits; save a mask as 0 and"
+            " 255, or a label map of 16 bits in one channel"
+        )
+    values = np.asarray(image)
+    if kind == 0 and depth in (2, 4):
+        return np.asarray(values // (255 // (2**depth - 1)))
+    if image.mode == "P":
+        _check_palette(np.array(image.getpalette("RGB") or [], np.uint8).reshape(-1, 3), values, shown)
+    return values
+
+
+def _check_palette(colours: NDArray[np.uint8], values: NDArray[Any], shown: str) -> None:
+    black = (colours == 0).all(axis=1)
+    if not black.any() or black[0]:
+        return
+    used = np.bincount(values.ravel(), minlength=len(colours))[: len(colours)] > 0
+    if used[0] and (used & black).any():
+        index, colour = int(np.flatnonzero(used & black)[0]), tuple(colours[0].tolist())
+        raise BenchError(
+            f"{shown}: expected palette index 0 as the background, found index 0 of the colour {colour} and black at"
+            f" index {index}; indices are read and not colours, so save ids in one channel, or black as index 0"
+        )
 
 
 def _plain(pixels: NDArray[Any], mode: str, shown: str) -> NDArray[Any]:
