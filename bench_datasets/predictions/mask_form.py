@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
 from bench_datasets.predictions import mask_lines
 from bench_datasets.predictions.check_masks import check
 from bench_datasets.predictions.form import PredictionForm
@@ -11,7 +15,19 @@ from bench_datasets.predictions.mask_rows import FEATURES
 from bench_datasets.predictions.mask_signature import MASK_SIGNATURE
 from bench_datasets.predictions.tables import Tables
 
-_TABLES = Tables(Columns.known, Columns, mask_lines.from_rows, mask_lines.name_field, "masks")
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def _from_rows(rows: Iterable[Mapping[str, Any]], shown: str, name: str) -> Iterator[pa.RecordBatch]:
+    """Rows with lists of masks, or COCO results with one mask each, whichever the first is."""
+    left = iter(rows)
+    first = next(left, None)
+    read = coco.from_rows if first is not None and coco.is_result(first) else mask_lines.from_rows
+    yield from read(left if first is None else chain([first], left), shown, name)
+
+
+_TABLES = Tables(Columns.known, Columns, _from_rows, mask_lines.name_field, "masks")
 
 MASK_FORM = PredictionForm(
     features=FEATURES,

@@ -32,7 +32,7 @@ def check(
     level: str | None = None,
     whole: bool = True,
 ) -> CheckReport:
-    """List everything that is wrong with predictions, and with the ground truth they are for.
+    """List everything that is wrong with predictions, and the faults of their ground truth at which scoring stops.
 
     Args:
         benchmark: its name.

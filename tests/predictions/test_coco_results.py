@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from bench_datasets.faults import BenchError
@@ -134,3 +135,13 @@ def test_coco_files_that_repeat_a_rows_masks_are_a_duplicate_prediction(usual: b
     (text,) = [fault["text"] for fault in rows[0]["pred_faults"] if fault["code"] == "duplicate_prediction"]
     assert "1 masks stand twice among the results of" in text
     assert "rank0.json and" in text
+
+
+def test_coco_results_as_python_values_are_read_like_the_file(tmp_path: Path) -> None:
+    masks = [encode(np.eye(4, dtype=bool)), encode(~np.eye(4, dtype=bool))]
+    results = [{"image_id": i // 2, "segmentation": masks[i % 2], "score": 0.5 + i / 10} for i in range(5)]
+    (tmp_path / "out.json").write_text(json.dumps(results))
+    expected = read_predictions("pbench", tmp_path / "out.json").to_list()
+    assert [len(row["pred_masks"]) for row in expected] == [2, 2, 1]
+    for given in (results, pd.DataFrame(results)):
+        assert read_predictions("pbench", given).to_list() == expected

@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
+from bench_datasets.benchmarks.pvsg import prediction_rows
 from bench_datasets.benchmarks.pvsg.prediction_parse import (
     MAX_TRIPLETS,
     MAX_TUBES,
@@ -16,7 +17,7 @@ from bench_datasets.benchmarks.pvsg.prediction_parse import (
     TUBES,
     read_category,
 )
-from bench_datasets.benchmarks.pvsg.prediction_rows import LAST_FRAME, MAX_VIDEO_MASKS, SCHEMA
+from bench_datasets.benchmarks.pvsg.prediction_rows import LAST_FRAME, SCHEMA
 from bench_datasets.benchmarks.pvsg.signature import SIGNATURE
 from bench_datasets.benchmarks.pvsg.vocabulary import PREDICATES
 from bench_datasets.faults import BenchError
@@ -124,7 +125,7 @@ class BlockParser:
         if column is None or (self._validate and column.problems()):
             return None
         videos = begin[np.concatenate([[0], np.cumsum([len(row) for row in rows])])]
-        if np.diff(videos).max(initial=0) > MAX_VIDEO_MASKS:
+        if np.diff(videos).max(initial=0) > prediction_rows.MAX_VIDEO_MASKS:
             return None
         shape = column.heights * column.widths, column.heights
         row_of = np.repeat(np.arange(len(rows)), np.diff(videos))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import zip_longest
 from typing import Any, NamedTuple
 
@@ -81,24 +81,69 @@ def read(location: Location, *, validate: bool = True) -> Iterator[pa.RecordBatc
     Raises:
         BenchError: the file is no JSON list of objects, or an object names no row.
     """
-    rows: dict[Name, int] = {}
-    counts: list[int] = []
-    homes = _Homes()
+    found = _Results()
     with Spool(_FLAT) as spool:
+        files = results(location, _Blocks(found, spool, validate=validate))
+        found.collect(
+            ((file.name, file.shown, line and f"{file.shown}:{line}", record) for file, line, record in files), spool
+        )
+        yield from found.batches(location.shown, spool)
+
+
+def from_rows(rows: Iterable[Mapping[str, Any]], shown: str, name: str) -> Iterator[pa.RecordBatch]:
+    """Batches of `rows.SCHEMA` out of results that are Python values already, one per mask.
+
+    Args:
+        rows: the results.
+        shown: how messages call them.
+        name: of their split, which may speak of a level.
+    """
+    found = _Results()
+    with Spool(_FLAT) as spool:
+        found.collect(((name, shown, f"{shown}, row {i}", dict(record)) for i, record in enumerate(rows)), spool)
+        yield from found.batches(shown, spool)
+
+
+def is_result(record: Mapping[str, Any]) -> bool:
+    """Whether a record is one mask as COCO results hold it, and not a row with a list of masks.
+
+    Example:
+        >>> is_result({"image_id": 7, "segmentation": {}}), is_result({"id": 7, "masks": []})
+        (True, False)
+    """
+    return "segmentation" in record and not {"masks", "pred_masks"} & set(record)
+
+
+class _Results:
+    """Results that are collected by row.
+
+    Attributes:
+        rows: numbers of the rows by name.
+        counts: masks per row, those beyond `MAX_MASKS` among them.
+        homes: the files of each row.
+    """
+
+    def __init__(self) -> None:
+        self.rows: dict[Name, int] = {}
+        self.counts: list[int] = []
+        self.homes = _Homes()
+
+    def collect(self, records: Iterable[tuple[str, str, Any, dict[str, Any]]], spool: Spool) -> None:
+        """Add records: name of their file or split, what messages call it, their place (none for no mask), fields."""
         pending: list[_Item] = []
         held = 0
-        for file, line, record in results(location, _Blocks(rows, counts, homes, spool, validate=validate)):
-            if not line:
-                name = read_name(named_by_file(record, file.name), level_of(file.name), IDS)
-                if not name.empty and rows.setdefault(name, len(rows)) == len(counts):
-                    counts.append(0)
+        for named, shown, place, record in records:
+            if not place:
+                name = read_name(named_by_file(record, named), level_of(named), IDS)
+                if not name.empty and self.rows.setdefault(name, len(self.rows)) == len(self.counts):
+                    self.counts.append(0)
                 continue
-            item = _item(named_by_file(record, file.name), rows, f"{file.shown}:{line}", level_of(file.name))
-            if item.row == len(counts):
-                counts.append(0)
-            counts[item.row] += 1
-            homes.add(item.row, file.shown)
-            if counts[item.row] > MAX_MASKS:
+            item = _item(named_by_file(record, named), self.rows, place, level_of(named))
+            if item.row == len(self.counts):
+                self.counts.append(0)
+            self.counts[item.row] += 1
+            self.homes.add(item.row, shown)
+            if self.counts[item.row] > MAX_MASKS:
                 continue
             pending.append(item)
             held += weight(item.mask)
@@ -106,9 +151,16 @@ def read(location: Location, *, validate: bool = True) -> Iterator[pa.RecordBatc
                 spool.write(_flat(pending))
                 pending, held = [], 0
         spool.write(_flat(pending))
-    if not rows:
-        raise BenchError(f"{location.shown}: expected at least one result, found an empty list")
-    yield from _grouped(spool.table(), list(rows), counts, homes.several)
+
+    def batches(self, shown: str, spool: Spool) -> Iterator[pa.RecordBatch]:
+        """All rows.
+
+        Raises:
+            BenchError: there are none.
+        """
+        if not self.rows:
+            raise BenchError(f"{shown}: expected at least one result, found an empty list")
+        yield from _grouped(spool.table(), list(self.rows), self.counts, self.homes.several)
 
 
 class _Homes:
@@ -129,18 +181,14 @@ class _Blocks:
     """Reads blocks of results in the usual form: an id, a compressed RLE and a score, the same fields in each.
 
     Args:
-        rows: numbers of the rows by name; new ones are added.
-        counts: masks per row; brought up to date.
-        homes: gets the file of each row.
+        found: gets the rows, their counts and files.
         spool: gets the items.
         validate: whether to leave blocks with invalid masks to the careful reader.
     """
 
-    def __init__(
-        self, rows: dict[Name, int], counts: list[int], homes: _Homes, spool: Spool, *, validate: bool
-    ) -> None:
-        self._rows, self._counts, self._homes, self._spool = rows, counts, homes, spool
-        self._validate = validate
+    def __init__(self, found: _Results, spool: Spool, *, validate: bool) -> None:
+        self._rows, self._counts, self._homes = found.rows, found.counts, found.homes
+        self._spool, self._validate = spool, validate
 
     def read(self, file: Location) -> tuple[int, bool]:
         """Read the results of a file from its beginning, as long as they have the usual form.
