@@ -79,10 +79,15 @@ class MaskColumn:
 
         For values from outside use `parse_masks`, which says what is wrong with each.
         """
-        parts = [v["counts"].encode() if isinstance(v["counts"], str) else bytes(v["counts"]) for v in values]
-        offsets = np.concatenate([[0], np.cumsum([len(p) for p in parts], dtype=np.int64)])
-        sizes = np.array([v["size"] for v in values], np.int64).reshape(-1, 2)
-        return cls(np.frombuffer(b"".join(parts), np.uint8), offsets, sizes[:, 0], sizes[:, 1])
+        counts = [value["counts"] for value in values]
+        sizes = np.array([side for value in values for side in value["size"]], np.int64).reshape(-1, 2)
+        if all(type(text) is str for text in counts) and (joined := "".join(counts)).isascii():
+            data = joined.encode()
+        else:
+            counts = [text.encode() if isinstance(text, str) else bytes(text) for text in counts]
+            data = b"".join(counts)
+        offsets = np.concatenate([[0], np.cumsum(np.fromiter(map(len, counts), np.int64, len(counts)))])
+        return cls(np.frombuffer(data, np.uint8), offsets, sizes[:, 0], sizes[:, 1])
 
     @classmethod
     def from_runs(cls, runs: Runs, heights: ArrayLike, widths: ArrayLike) -> MaskColumn:

@@ -51,6 +51,51 @@ def parse_masks(
         ({'size': [2, 3], 'counts': '15'}, {1: 'the runs do not sum to height x width (2 x 3 = 6)'})
     """
     wrong: dict[int, str] = {}
+    column = _usual(values)
+    if column is None:
+        column = _read_each(values, height, width, noted, wrong)
+    for i, text in column.problems().items():
+        wrong.setdefault(i, text)
+    if not wrong:
+        return column.to_arrow(), wrong
+    bad = np.zeros(len(column), np.bool_)
+    bad[list(wrong)] = True
+    masks = column.to_arrow()
+    parts = [masks.field(field.name) for field in MASK_TYPE]
+    return pa.StructArray.from_arrays(parts, fields=list(MASK_TYPE), mask=pa.array(bad)), dict(sorted(wrong.items()))
+
+
+def _usual(values: Sequence[object]) -> MaskColumn | None:
+    """The masks if each is compressed RLE in a dictionary of the usual form, as nearly always; they may be invalid."""
+    counts, sizes = [], []
+    for value in values:
+        if type(value) is not dict:
+            return None
+        text, size = value.get("counts"), value.get("size")
+        if type(text) is not str or type(size) is not list or len(size) != 2:
+            return None
+        height, width = size
+        if (
+            type(height) is not int
+            or type(width) is not int
+            or not (height > 0 < width and height * width <= MAX_PIXELS)
+        ):
+            return None
+        counts.append(text)
+        sizes += size
+    joined = "".join(counts)
+    lengths = np.fromiter(map(len, counts), np.int64, len(counts))
+    if not joined.isascii() or lengths.max(initial=0) > MAX_COUNTS:
+        return None
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    pairs = np.array(sizes, np.int64).reshape(-1, 2)
+    return MaskColumn(np.frombuffer(joined.encode(), np.uint8), offsets, pairs[:, 0], pairs[:, 1])
+
+
+def _read_each(
+    values: Sequence[object], height: int | None, width: int | None, noted: dict[int, str] | None, wrong: dict[int, str]
+) -> MaskColumn:
+    """The masks, value by value; `wrong` receives what is wrong with which."""
     rows: list[tuple[int, int, bytes]] = []
     left = [float(MAX_BORDERS)]
     for i, value in enumerate(values):
@@ -68,18 +113,9 @@ def parse_masks(
     offsets = np.concatenate([[0], np.cumsum([len(c) for _, _, c in rows], dtype=np.int64)])
     sizes = np.array([(h, w) for h, w, _ in rows], np.int64).reshape(-1, 2)
     present = np.ones(len(rows), np.bool_)
-    column = MaskColumn(
+    return MaskColumn(
         np.frombuffer(b"".join(c for _, _, c in rows), np.uint8), offsets, sizes[:, 0], sizes[:, 1], present
     )
-    for i, text in column.problems().items():
-        wrong.setdefault(i, text)
-    if not wrong:
-        return column.to_arrow(), wrong
-    bad = np.zeros(len(rows), np.bool_)
-    bad[list(wrong)] = True
-    masks = column.to_arrow()
-    parts = [masks.field(field.name) for field in MASK_TYPE]
-    return pa.StructArray.from_arrays(parts, fields=list(MASK_TYPE), mask=pa.array(bad)), dict(sorted(wrong.items()))
 
 
 def parse_mask(value: object, *, height: int | None = None, width: int | None = None) -> dict[str, Any]:

@@ -13,12 +13,14 @@ import pyarrow as pa
 import pytest
 from pycocotools import mask as coco
 
-from bench_datasets.masks import MASK_TYPE, MaskColumn, MaskError, intersections, parse_mask, parse_masks
+from bench_datasets.masks import MASK_TYPE, MaskColumn, MaskError, intersections, parse, parse_mask, parse_masks
 from bench_datasets.masks.engine import Engine
 
 from .slow_masks import coco_encode, fill, messy, random_mask, read_runs, write_runs, write_varint
 
 BINARY = pa.struct([("size", pa.list_(pa.int64(), 2)), ("counts", pa.binary())])
+
+RLE = {"size": [2, 3], "counts": "15"}
 
 STRINGS = 1_000_000 if os.environ.get("BENCH_DATASETS_NIGHTLY") else 50_000
 """Random and mutated strings that are held against the slow reader."""
@@ -220,3 +222,37 @@ def test_zero_length_runs_anywhere(engine: Engine) -> None:
         column = column_of([(1, 5, write_runs(runs))])
         assert column.areas().tolist() == [area]
         assert intersections(column, MaskColumn.from_dense([np.ones((1, 5), bool)])).tolist() == [[area]]
+
+
+ODD = [
+    None, [], {}, {"size": [2, 3]}, {"counts": "15"}, {"size": (2, 3), "counts": "15"},
+    {"size": [2, 3], "counts": b"15"},
+    {"size": [2, 3], "counts": [1, 5]}, {"size": [0, 3], "counts": "0"}, {"size": [2, 3], "counts": ""},
+    {"size": [2, 3], "counts": "16"}, {"size": [2, 3], "counts": "1\u00e9"}, {"size": [True, 3], "counts": "12"},
+    {"size": [2.0, 3], "counts": "15"}, {"size": [2, 3, 1], "counts": "15"}, {"size": [2**20, 2**20], "counts": "15"},
+    {"size": [2**70, 1], "counts": "15"}, {"size": [-2, -3], "counts": "15"},
+    {"size": [2, 3], "counts": "15", "area": 5},
+    {"size": [2, 3], "counts": "~~"}, {"size": np.array([2, 3]), "counts": "15"}, {"size": [2, 3], "counts": None},
+    {"size": [np.int64(2), 3], "counts": "15"}, {"size": "23", "counts": "15"}, [[0, 0, 0, 2, 2, 2]], "15", 3,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("odd", range(len(ODD)))
+def test_masks_parsed_together_are_those_parsed_one_by_one(odd: int) -> None:
+    values = [RLE, RLE, ODD[odd], RLE]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(parse, "_usual", lambda values: None)
+        expected = [parse.parse_masks(each, height=2, width=3) for each in (values, [ODD[odd]], values[:2], [])]
+    found = [parse.parse_masks(each, height=2, width=3) for each in (values, [ODD[odd]], values[:2], [])]
+    assert [(one.to_pylist(), wrong) for one, wrong in found] == [(one.to_pylist(), wrong) for one, wrong in expected]
+
+
+def test_column_of_values_takes_text_and_bytes() -> None:
+    mixed = [RLE, {**RLE, "counts": b"15"}, {**RLE, "counts": "1\u00e9"}]
+    for values in (mixed, mixed[:1], mixed[1:2], []):
+        column = MaskColumn.from_values(values)
+        parts = [v["counts"] if isinstance(v["counts"], bytes) else v["counts"].encode() for v in values]
+        assert column.data.tobytes() == b"".join(parts)
+        assert np.diff(column.offsets).tolist() == [len(part) for part in parts]
+        assert column.heights.tolist() == [2] * len(values)
+        assert column.widths.tolist() == [3] * len(values)
