@@ -4,7 +4,7 @@
 configs, splits, cache, workers and streaming. Left at that, a call would glob the working directory, or stat everything
 below `data_dir`, in search of data files. So `PackagedDatasetModuleFactory.get_module` is wrapped, for our names only:
 it looks for nothing and hands the caller's wishes to the builder. Both names are private to `datasets`;
-the supported range is `>=4,<6`, and `tests/builders/test_registry.py` fails where they change.
+the supported range is `>=4,<6`, and `tests/data/test_registry.py` fails where they change.
 """
 
 from __future__ import annotations

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -14,13 +13,7 @@ from typer.testing import CliRunner
 
 from bench_datasets.cli import app
 
-ROOT = Path(__file__).resolve().parents[2]
-
-
-def environment() -> dict[str, str]:
-    """What a process needs to find the package."""
-    paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "COLUMNS": "100"}
+from ..support.processes import environment
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ import pytest
 from bench_datasets.faults import BenchError
 from bench_datasets.samples import pbench_sample_predictions
 
-from .conftest import environment
+from ..support.processes import environment
 
 CASES = Path(__file__).resolve().parents[2] / "../shared/data/malformed_masks.json"
 MALFORMED = json.loads(CASES.read_text()) if CASES.is_file() else []

@@ -18,8 +18,8 @@ from pycocotools import mask as coco
 import bench_datasets as bd
 from bench_datasets.data import open_truth
 
-from ..blocks import ROOT
-from ..loading import load_file
+from ..support.loading import load_file
+from ..support.markdown_blocks import ROOT
 
 NOTEBOOKS = sorted((ROOT / "examples" / "notebooks").glob("*.ipynb"))
 

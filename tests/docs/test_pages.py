@@ -20,8 +20,8 @@ from bench_datasets.benchmark import BENCHMARKS, Benchmark, get_benchmark
 from bench_datasets.data import open_truth
 from bench_datasets.faults import FAULTS
 
-from ..blocks import ROOT, Block, blocks, by_hand, run
-from ..loading import load_file
+from ..support.loading import load_file
+from ..support.markdown_blocks import ROOT, Block, blocks, by_hand, run
 
 DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.rglob("*.md"))

@@ -11,7 +11,7 @@ import huggingface_hub
 import pytest
 from packaging.version import Version
 
-SCRIPT = Path(__file__).with_name("client_checks.py")
+SCRIPT = Path(__file__).parents[1] / "support" / "hub_client_checks.py"
 CHUNKS = importlib.util.find_spec("hf_xet") is not None
 
 

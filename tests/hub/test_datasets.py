@@ -22,7 +22,7 @@ from bench_datasets.hub.datasets import Built, build_dataset, publish_dataset
 from bench_datasets.hub.export import open_source
 from bench_datasets.hub.shards import read_shards, write_shards
 
-from .plainly import needs, plainly
+from ..support.plain_process import needs, plainly
 
 Build = Callable[[str], Built]
 

@@ -20,7 +20,7 @@ from bench_datasets.hub.leaderboard import leaderboard
 from bench_datasets.hub.model_card import marks, with_section
 from bench_datasets.results.result import Result
 
-from .publishing import ENTRIES, MODEL, REPO, SAMPLE, Runs, edit, entries, publish, refused
+from ..support.publishing import ENTRIES, MODEL, REPO, SAMPLE, Runs, edit, entries, publish, refused
 
 
 def test_a_second_time_nothing_is_sent(hub: Any, model: str, copy: dict[str, Any], runs: Runs) -> None:

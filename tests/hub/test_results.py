@@ -26,7 +26,7 @@ from bench_datasets.hub.results import Published
 from bench_datasets.results.result import Result
 from bench_datasets.results.run_files import read_scores
 
-from .publishing import ENTRIES, MODEL, REPO, RUN, SAMPLE, Runs, edit, entries, publish, refused
+from ..support.publishing import ENTRIES, MODEL, REPO, RUN, SAMPLE, Runs, edit, entries, publish, refused
 
 
 def test_what_is_published(hub: Any, model: str, copy: dict[str, Any], runs: Runs) -> None:

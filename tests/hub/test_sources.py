@@ -26,7 +26,7 @@ from bench_datasets.hub.datasets import Built, build_dataset
 from bench_datasets.hub.export import open_source
 from bench_datasets.hub.shards import write_shards
 
-from .plainly import needs
+from ..support.plain_process import needs
 
 Build = Callable[[str], Built]
 

@@ -11,7 +11,7 @@ import pytest
 from bench_datasets.masks import MASK_TYPE, MaskColumn, MaskError, intersections, list_offsets, list_values, parse_masks
 from bench_datasets.masks.engine import Engine
 
-from .slow_masks import coco_encode, messy, random_mask
+from ..support.slow_masks import coco_encode, messy, random_mask
 
 TEXTS = [pa.string(), pa.large_string(), pa.binary(), pa.large_binary()]
 INTEGERS = [pa.int8(), pa.int32(), pa.int64(), pa.uint8(), pa.uint32(), pa.uint64()]

@@ -13,7 +13,7 @@ from hypothesis.extra import numpy as arrays
 from bench_datasets.masks import MaskColumn, MaskError, encode_dense, encode_label_map, parse_masks
 from bench_datasets.masks.rle import Runs, encode_counts
 
-from .slow_masks import coco_encode, dense_runs, random_mask, write_runs
+from ..support.slow_masks import coco_encode, dense_runs, random_mask, write_runs
 
 SHAPES = st.tuples(st.integers(1, 9), st.integers(1, 9))
 

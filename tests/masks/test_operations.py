@@ -22,7 +22,7 @@ from bench_datasets.masks import (
 )
 from bench_datasets.masks.engine import Engine
 
-from .slow_masks import Dense, coco_encode, dense_iou, greedy_nms, messy, random_mask, write_runs
+from ..support.slow_masks import Dense, coco_encode, dense_iou, greedy_nms, messy, random_mask, write_runs
 
 
 def column_of(generator: np.random.Generator, masks: list[Dense]) -> MaskColumn:

@@ -11,7 +11,7 @@ from PIL import Image
 from bench_datasets.masks import MaskColumn, MaskError, resize
 from bench_datasets.masks.engine import Engine
 
-from .slow_masks import Dense, messy, random_mask
+from ..support.slow_masks import Dense, messy, random_mask
 
 SIDES = st.one_of(st.integers(1, 12), st.integers(1, 120))
 

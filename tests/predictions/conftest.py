@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from .dense_masks import Dense
+from ..support.dense_masks import Dense
 
 
 @pytest.fixture

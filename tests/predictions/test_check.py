@@ -16,7 +16,7 @@ from bench_datasets.faults import BenchError, Fault
 from bench_datasets.predictions import CheckReport, FaultGroup, check, read_predictions
 from bench_datasets.predictions.mask_rows import FEATURES
 
-from .dense_masks import encode
+from ..support.dense_masks import encode
 
 MASK = encode(np.eye(4, dtype=bool))
 OTHER = encode(np.eye(4, dtype=bool)[::-1])

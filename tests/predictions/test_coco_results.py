@@ -14,7 +14,7 @@ import pytest
 from bench_datasets.faults import BenchError
 from bench_datasets.predictions import read_predictions
 
-from .dense_masks import Dense, assert_masks, encode
+from ..support.dense_masks import Dense, assert_masks, encode
 
 
 def write(path: Path, results: Any) -> Path:

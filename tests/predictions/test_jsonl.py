@@ -17,7 +17,7 @@ from bench_datasets.faults import BenchError, FaultError
 from bench_datasets.predictions import read_predictions
 from bench_datasets.predictions.mask_rows import FEATURES
 
-from .dense_masks import Dense, assert_masks, decode, encode, runs
+from ..support.dense_masks import Dense, assert_masks, decode, encode, runs
 
 
 def write(path: Path, *lines: Any) -> Path:

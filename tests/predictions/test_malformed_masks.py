@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import subprocess
 import sys
@@ -13,7 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from .dense_masks import decode
+from ..support.dense_masks import decode
+from ..support.malformed_masks import cases, mask_of, typed
 
 READ = """
 import json, sys
@@ -23,22 +23,6 @@ for row in read_predictions("pbench", sys.argv[1]):
     rows[row["id"]] = [row["pred_masks"], row["pred_faults"]]
 print(json.dumps(rows))
 """
-
-
-def cases(shared: Path) -> list[dict[str, Any]]:
-    return json.loads((shared / "data/malformed_masks.json").read_text())  # type: ignore[no-any-return]
-
-
-def mask_of(case: dict[str, Any], text: bool) -> dict[str, Any]:
-    raw = base64.b64decode(case["counts_base64"]) if "counts_base64" in case else None
-    counts = case.get("counts") if raw is None else raw.decode("latin-1") if text else raw
-    return {"size": case["size"], "counts": counts}
-
-
-def typed(case: dict[str, Any]) -> bool:
-    """Whether a column of binary counts and integer sizes can hold the case."""
-    sound_size = case["size"] is None or all(isinstance(side, int) for side in case["size"])
-    return sound_size and not isinstance(case.get("counts"), (int, list))
 
 
 def write(path: Path, door: str, given: dict[int, dict[str, Any]]) -> None:

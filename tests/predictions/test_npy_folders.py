@@ -11,7 +11,7 @@ import pytest
 from bench_datasets.faults import BenchError
 from bench_datasets.predictions import check, read_predictions
 
-from .dense_masks import Dense, assert_masks
+from ..support.dense_masks import Dense, assert_masks
 
 
 def save(path: Path, array: Any) -> None:

@@ -13,7 +13,7 @@ import pytest
 from bench_datasets.faults import BenchError
 from bench_datasets.predictions import read_predictions
 
-from .dense_masks import Dense, assert_masks
+from ..support.dense_masks import Dense, assert_masks
 
 
 def read_one(path: Path) -> dict[str, Any]:

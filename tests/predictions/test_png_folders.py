@@ -15,7 +15,7 @@ from PIL import Image
 from bench_datasets.faults import BenchError
 from bench_datasets.predictions import check, read_predictions
 
-from .dense_masks import Dense, assert_masks
+from ..support.dense_masks import Dense, assert_masks
 
 
 def save(pixels: np.ndarray, path: Path, mode: str | None = None) -> None:

@@ -19,9 +19,9 @@ from bench_datasets.faults import FAULTS, FaultError
 from bench_datasets.masks import MASK_TYPE, MaskColumn, encode_dense
 from bench_datasets.predictions.arrow_types import odd_masks
 
-from ..metrics.dense_pbench import Row
-from ..metrics.pbench_rows import truth_of
-from .test_noted_faults import MASK, PIXELS, SIZE, instancebench_truth, write
+from ..support.dense_pbench import Row
+from ..support.pbench_rows import truth_of
+from ..support.square_masks import MASK, PIXELS, SIZE, instancebench_truth, write
 
 
 def warned(report: bd.CheckReport) -> dict[str, int]:

@@ -29,7 +29,7 @@ from bench_datasets.predictions.detect import detect_format
 from bench_datasets.predictions.files import locate
 from bench_datasets.predictions.mask_form import MASK_FORM
 
-from .dense_masks import encode
+from ..support.dense_masks import encode
 
 LINE = {"id": 7, "masks": [encode(np.eye(3, dtype=bool))]}
 

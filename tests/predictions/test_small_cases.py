@@ -8,7 +8,7 @@ from typing import Any
 
 from bench_datasets.predictions import read_predictions
 
-from .dense_masks import decode, runs
+from ..support.dense_masks import decode, runs
 
 
 def files(shared: Path, tmp_path: Path, benchmark: str) -> list[tuple[list[dict[str, Any]], Path]]:

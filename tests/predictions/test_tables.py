@@ -19,7 +19,7 @@ from bench_datasets.faults import BenchError, FaultError
 from bench_datasets.predictions import read_predictions
 from bench_datasets.predictions.mask_rows import FEATURES
 
-from .dense_masks import Dense, assert_masks, encode, runs
+from ..support.dense_masks import Dense, assert_masks, encode, runs
 
 KINDS = {
     "string": pa.struct([("size", pa.list_(pa.int32(), 2)), ("counts", pa.string())]),

@@ -14,7 +14,7 @@ from PIL import Image
 from bench_datasets.faults import BenchError, FaultError
 from bench_datasets.predictions import check, read_predictions
 
-from .dense_masks import encode
+from ..support.dense_masks import encode
 
 MASK = encode(np.eye(4, dtype=bool))
 TUBE = {"tube_id": 1, "category": "adult", "frames": [0], "masks": [MASK]}

@@ -16,8 +16,8 @@ from bench_datasets.benchmarks.pbench.statistics import read_scores
 from bench_datasets.results.error_kinds import find_errors
 from bench_datasets.results.summarize import read_table
 
-from .browser import Browser
-from .conftest import HOSTILE, Hostile, Runs
+from ..support.browser import Browser
+from ..support.report_runs import HOSTILE, Hostile, Runs
 
 STEPS = range(5, 101)
 

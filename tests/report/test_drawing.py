@@ -13,7 +13,7 @@ from bench_datasets.report.page_data import Ladder, Lane, Point, telling
 from bench_datasets.results.compare import Difference
 from bench_datasets.results.result import Metric
 
-from .conftest import HOSTILE, Hostile
+from ..support.report_runs import HOSTILE, Hostile
 
 NAMES = [Hostile.name, *HOSTILE[:3]]
 

@@ -23,8 +23,8 @@ from bench_datasets.report.runs import open_runs
 from bench_datasets.results.paper_results import published
 from bench_datasets.results.run_files import write_run
 
-from ..metrics.score_tables import table_of
-from .conftest import HOSTILE, Hostile, Runs
+from ..support.pbench_score_tables import table_of
+from ..support.report_runs import HOSTILE, Hostile, Runs
 
 
 class Reader(html.parser.HTMLParser):

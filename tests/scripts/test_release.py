@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from ..loading import load_file
+from ..support.loading import load_file
 
 ROOT = Path(__file__).resolve().parents[2]
 
