@@ -15,7 +15,7 @@ from bench_datasets.data.source import is_of_the_way, why
 from bench_datasets.faults import BenchError
 from bench_datasets.predictions import mask_lines, tables
 from bench_datasets.predictions.detect import detect_format
-from bench_datasets.predictions.files import locate, unread_in
+from bench_datasets.predictions.files import Location, locate, unread_in
 from bench_datasets.predictions.form import PredictionForm
 from bench_datasets.predictions.spool import Spool
 
@@ -28,6 +28,17 @@ _SIDE_BY_SIDE = {
     **dict.fromkeys(("parquet", "arrow"), tables.ENDINGS),
 }
 """Endings of the files that a folder holds side by side, by format."""
+
+_ROW_BY_ROW: dict[str, tuple[str, ...]] = {"npz": (".npz",), "npy": (".npy",), "png": (".png",)}
+"""Endings of the files that a folder holds one or more per row, by format."""
+
+_LAYOUT = (".json", ".png", ".npz", ".npy", ".txt")
+"""Endings of the files that a folder with a layout of its own may hold."""
+
+_PREDICTIONS = (
+    ".jsonl", ".ndjson", ".jsonlines", ".json", ".npz", ".npy", ".png", ".parquet", ".arrow", ".feather",
+)  # fmt: skip
+"""Endings of files of predictions, in any format."""
 
 _OWN = ("result.json", "scores.parquet")
 """Files of a run, which may lie in a folder of predictions."""
@@ -119,16 +130,33 @@ def _batches(
         format = detect_format(location, form)
     reader = form.readers[format] if validate else form.unvalidated_readers.get(format, form.readers[format])
     batches: Iterator[pa.RecordBatch] = reader(location)
-    if location.kind == "directory" and format in _SIDE_BY_SIDE:
-        unread = [name for name in unread_in(location, _SIDE_BY_SIDE[format]) if name.rsplit("/", 1)[-1] not in _OWN]
-        return _noting(batches, unread) if unread else batches
+    if location.kind == "directory" and format != "saved":
+        unread = [name for name in _unread(location, format) if name.rsplit("/", 1)[-1] not in _OWN]
+        return _noting(batches, unread, format) if unread else batches
     return batches
 
 
-def _noting(batches: Iterator[pa.RecordBatch], unread: list[str]) -> Iterator[pa.RecordBatch]:
+def _unread(location: Location, format: str) -> list[str]:
+    """Files of a folder that its format passes over though their names speak of predictions."""
+    side_by_side = _SIDE_BY_SIDE.get(format)
+    read = side_by_side or _ROW_BY_ROW.get(format, _LAYOUT)
+    found = unread_in(location, side_by_side) if side_by_side else []
+    for relative, item, is_folder in location.inside():
+        name = item.name.lower()
+        plain = name.removesuffix(".gz").removesuffix(".tmp")
+        if is_folder or name.endswith(read) or relative in found or not plain.endswith(_PREDICTIONS):
+            continue
+        if format in _ROW_BY_ROW and "/" in relative:  # beside a row's masks; the row notes it
+            continue
+        found.append(relative)
+    return found
+
+
+def _noting(batches: Iterator[pa.RecordBatch], unread: list[str], format: str) -> Iterator[pa.RecordBatch]:
     """The same batches; the first row bears a fault `ignored_file` that names files of the folder that are not read."""
     more = f" and {len(unread) - 3} more" if len(unread) > 3 else ""
-    text = f"{', '.join(map(ascii, unread[:3]))}{more}: not read; put all files of predictions side by side"
+    text = f"{', '.join(map(ascii, unread[:3]))}{more}: not read; the folder is read as {format}: put all files of"
+    text += " predictions side by side, in one format"
     for batch in batches:
         if text and len(batch) and "pred_faults" in batch.schema.names:
             faults = batch.column("pred_faults").to_pylist()

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from bench_datasets import read_predictions
-from bench_datasets.benchmarks.pvsg import prediction_blocks, prediction_lines
+from bench_datasets.benchmarks.pvsg import prediction_blocks, prediction_lines, prediction_rows
 from bench_datasets.faults import BenchError
 from bench_datasets.predictions import json_records
 from bench_datasets.predictions.files import locate
@@ -142,7 +142,7 @@ def test_video_with_too_much_is_left_to_careful_reader(tmp_path: Path, monkeypat
     assert prediction_blocks.BlockParser(first, validate=False).parse(path.read_bytes()) is not None
     for name, most in (("MAX_TUBES", 1), ("MAX_TRIPLETS", 1), ("MAX_VIDEO_MASKS", 3)):
         with monkeypatch.context() as patch:
-            patch.setattr(prediction_blocks, name, most)
+            patch.setattr(prediction_rows if name == "MAX_VIDEO_MASKS" else prediction_blocks, name, most)
             assert prediction_blocks.BlockParser(first, validate=False).parse(path.read_bytes()) is None
 
 
