@@ -44,9 +44,7 @@ def test_file_of_another_format_beside_those_that_are_read_is_noted(kind: str, o
     assert "ignored_file" in {group.code for group in bd.check("pbench", tmp_path).warnings}
 
 
-@pytest.mark.parametrize(
-    "other", ["readme.md", "log.txt", ".DS_Store", "metadata.csv", "scores.parquet", "result.json"]
-)
+@pytest.mark.parametrize("other", ["readme.md", "log.txt", ".DS_Store", "metadata.csv", "result.json"])
 def test_file_that_is_no_prediction_is_not_noted(other: str, tmp_path: Path) -> None:
     write(tmp_path, "npz")
     (tmp_path / other).write_text("x")
