@@ -129,7 +129,7 @@ def test_public_names(name: str) -> None:
         assert "return" in value.__annotations__
 
 
-def test_names_that_are_not_there() -> None:
+def test_public_names_unknown_name_raises() -> None:
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         bench_datasets.nothing  # noqa: B018
     assert bench_datasets.__all__ == sorted(bench_datasets.__all__)

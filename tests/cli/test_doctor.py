@@ -46,7 +46,7 @@ def facts(run: Run, *args: object) -> dict[str, Any]:
     return found
 
 
-def test_what_is_there(run: Run) -> None:
+def test_doctor_lists_installed_parts(run: Run) -> None:
     found = facts(run, "--timeout", 0)
     assert found["ok"]
     assert found["problems"] == []
@@ -70,7 +70,7 @@ def test_doctor_package_that_does_not_import_is_named(
     assert "bench_broken_extra does not import (ImportError: a library is missing)" in done.stdout
 
 
-def test_for_people(run: Run) -> None:
+def test_doctor_text_output(run: Run) -> None:
     done = run("doctor", "--timeout", 0)
     assert done.exit_code == 0
     for word in ("pycocotools", "cache", "pbench", "everything that every command needs works"):
@@ -103,7 +103,7 @@ def test_no_secret_is_shown(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "verysecret" not in done.output + run("doctor", "--timeout", 0).output
 
 
-def test_what_is_missing_is_said(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_doctor_names_missing_parts(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(doctor, "PACKAGES", ("numpy", "surely-not-installed"))
     monkeypatch.setattr(doctor, "EXTRAS", {"fast": ("surely_not_installed", "speed")})
     monkeypatch.setattr("bench_datasets.data.registry.packaged_modules", lambda: 1 / 0)

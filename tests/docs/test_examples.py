@@ -29,7 +29,7 @@ def adapters() -> Any:
     return load_file(ROOT / "examples" / "adapters.py")
 
 
-def test_their_own_examples(adapters: Any) -> None:
+def test_examples_in_docstrings_run(adapters: Any) -> None:
     done = doctest.testmod(adapters)
     assert done.attempted >= 3
     assert done.failed == 0

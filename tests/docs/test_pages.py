@@ -55,7 +55,7 @@ def keys_made(benchmark: str) -> set[str]:
 
 
 @pytest.mark.parametrize("benchmark", NAMES)
-def test_every_key_is_told(benchmark: str) -> None:
+def test_pages_describe_every_result_key(benchmark: str) -> None:
     told, made = keys_told(benchmark), keys_made(benchmark)
     patterns = {key: re.compile(re.sub(r"<[^>]+>", "[^/]+", re.escape(key))) for key in told}
     assert {key for key in made if not any(pattern.fullmatch(key) for pattern in patterns.values())} == set()
@@ -63,7 +63,7 @@ def test_every_key_is_told(benchmark: str) -> None:
 
 
 @pytest.mark.parametrize("benchmark", NAMES)
-def test_truth_columns_are_told(benchmark: str) -> None:
+def test_pages_describe_every_truth_column(benchmark: str) -> None:
     section = text_of(f"benchmarks/{benchmark}.md").split("\n## Data\n")[1].split("\n## ")[0]
     rows = [line for line in section.splitlines() if line.startswith("| `")]
     told = {code for row in rows for code in re.findall(r"`([^`{]+)`", row)}

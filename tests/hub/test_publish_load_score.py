@@ -115,7 +115,9 @@ def test_the_copy_is_truth(benchmark: str, sent: Callable[[str], str], built: Bu
 
 
 @each
-def test_there_and_back_again(benchmark: str, reading: Any, sent: Callable[[str], str], tmp_path: Path) -> None:
+def test_publish_then_load_then_score_gives_same_results(
+    benchmark: str, reading: Any, sent: Callable[[str], str], tmp_path: Path
+) -> None:
     hub, sample, out = reading, f"acme/{benchmark}", tmp_path / "run"
     task = BENCHMARKS[benchmark][2]
     sha = sent(benchmark)

@@ -67,7 +67,7 @@ HOSTILE: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_is_refused_in_words(name: str) -> None:
+def test_mask_value_not_a_mask_is_refused_with_message(name: str) -> None:
     good = {"size": [10, 10], "counts": "d0n0b1"}
     masks, wrong = parse_masks([good, HOSTILE[name], good], height=10, width=10)
     assert list(wrong) == [1]

@@ -183,7 +183,7 @@ def test_the_builders_truth(shared: Path) -> None:
     assert all(fault.key in whole["key"][:] for group in found.warnings for fault in group.examples)
 
 
-def test_what_is_said_alike_is_said_once() -> None:
+def test_check_equal_messages_are_grouped() -> None:
     group = FaultGroup(
         "missing_prediction", 3, (Fault("m", "a", "none; write one"), Fault("m", "b", "no line; write one")), "advice"
     )

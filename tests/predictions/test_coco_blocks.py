@@ -67,7 +67,7 @@ def careful(path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("odd", range(len(ODD)))
-def test_odd_result_among_ordinary_ones_reads_as_by_careful_reader(
+def test_block_with_unusual_result_equals_careful_reader(
     odd: int, form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(json_records, "_BLOCK", 150)  # a block is a result or two

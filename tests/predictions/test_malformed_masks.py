@@ -46,7 +46,7 @@ def write(path: Path, door: str, given: dict[int, dict[str, Any]]) -> None:
 
 
 @pytest.mark.parametrize("door", ["jsonl", "coco", "text in parquet", "parquet", "arrow"])
-def test_every_case(shared: Path, tmp_path: Path, door: str) -> None:
+def test_malformed_masks_of_pbench_are_refused_in_every_format(shared: Path, tmp_path: Path, door: str) -> None:
     everything = cases(shared)
     binary = door in ("parquet", "arrow")
     given = {i: case for i, case in enumerate(everything) if not binary or typed(case)}

@@ -86,7 +86,7 @@ def fits(case: dict[str, Any], door: str) -> bool:
         *(("pvsg", door) for door in ("jsonl", "parquet", "research")),
     ],
 )
-def test_every_case(shared: Path, tmp_path: Path, benchmark: str, door: str) -> None:
+def test_malformed_masks_are_refused_in_every_format(shared: Path, tmp_path: Path, benchmark: str, door: str) -> None:
     given = {i: case for i, case in enumerate(cases(shared)) if fits(case, door)}
     assert len(given) >= (12 if door == "research" else 15)
     path = write(tmp_path / "out", benchmark, door, given)

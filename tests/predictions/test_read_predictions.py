@@ -88,7 +88,7 @@ def test_rubbish_gives_an_error_of_ours_or_a_fault(
 
 
 @pytest.mark.parametrize("format", [None, "jsonl", "falcon", "coco", "parquet", "arrow", "npz", "png", "saved"])
-def test_nothing_there(tmp_path: Path, format: str | None) -> None:
+def test_read_predictions_empty_source_is_refused(tmp_path: Path, format: str | None) -> None:
     with pytest.raises(BenchError, match=r"nowhere.*nothing there"):
         read_predictions("pbench", tmp_path / "nowhere", format=format)
 

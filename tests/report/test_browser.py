@@ -42,7 +42,7 @@ def page(make_runs: Callable[..., Runs], tmp_path_factory: pytest.TempPathFactor
     return make_runs("pbench", "careful", "hasty", "crowd_shy").report(tmp_path_factory.mktemp("page") / "r.html")
 
 
-def test_no_complaint(browser: Browser, page: Path) -> None:
+def test_browser_logs_no_error(browser: Browser, page: Path) -> None:
     opened(browser, page)
     assert len(shown(browser)) == 24
     broken = "return [...document.images].filter((i) => i.complete && !i.naturalWidth).length"

@@ -27,7 +27,7 @@ def texts(root: ET.Element) -> list[str]:
 
 
 @pytest.mark.parametrize("width", [drawing.WIDE, drawing.NARROW])
-def test_a_ladder(width: int) -> None:
+def test_drawing_ladder(width: int) -> None:
     lanes = [
         Lane(NAMES[0], [Metric(0.25, 10, (0.1, 0.5)), Metric(math.nan, 0)], [Point(NAMES[1], 75.0)]),
         Lane("all", [Metric(1.0, 1234), None], apart=True),

@@ -165,7 +165,7 @@ def test_both_ways_round() -> None:
     assert (there.wins, there.losses) == (back.losses, back.wins)
 
 
-def test_what_is_said() -> None:
+def test_compare_messages() -> None:
     rng = np.random.default_rng(8)
     levels = all_levels(300)
     a = tenths(rng, 300)

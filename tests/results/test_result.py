@@ -38,7 +38,7 @@ def result_of(key: str = "level_0/1", **options: Any) -> Result:
     return bd.summarize("pbench", scores_of(key), **{"draws": 100, **options})
 
 
-def test_comes_back(tmp_path: Path) -> None:
+def test_result_saved_and_loaded_is_equal(tmp_path: Path) -> None:
     result = result_of(by=["level"])
     for target in (tmp_path, tmp_path / "other.json"):
         path = result.save(target)

@@ -191,7 +191,7 @@ def test_every_expression_is_answered(model: str, lines: list[dict[str, Any]], t
     assert (tmp_path / "again.jsonl").read_bytes() == Path(instancebench_sample_predictions(model)).read_bytes()
 
 
-def test_what_is_said_of_the_models_is_so(lines: list[dict[str, Any]]) -> None:
+def test_sample_models_match_their_descriptions(lines: list[dict[str, Any]]) -> None:
     """Three runs that differ; conditions; nulls; and who takes another instance how often."""
     careful, hasty, shy = (read(model) for model in ("careful", "hasty", "crowd_shy"))
     assert set(careful) == {("0", "original"), ("1", "original"), ("2", "original")}

@@ -201,7 +201,7 @@ def test_the_research_layout_says_the_same(films: Path, model: str) -> None:
         )
 
 
-def test_names_that_there_are_not(films: Path) -> None:
+def test_pvsg_sample_unknown_names_are_refused(films: Path) -> None:
     assert MANNERS.keys() == SAMPLE_MODELS.keys()
     with pytest.raises(BenchError, match="model: expected one of careful, hasty, crowd_shy, got 'best'"):
         pvsg_sample_predictions("best")

@@ -79,7 +79,7 @@ def test_centres_and_sizes_are_those_of_the_masks(sample_cache: Path) -> None:
             assert instance["hw"] == pytest.approx({"h": h / height, "w": w / width}, abs=1e-4)
 
 
-def test_what_is_said_of_the_models_is_so(rows: list[dict[str, Any]]) -> None:
+def test_sample_models_match_their_descriptions(rows: list[dict[str, Any]]) -> None:
     """Careful finds the crowd; hasty repeats itself late and drifts; crowd-shy says nothing there."""
     (crowd,) = [row for row in rows if row["count"] > 150]
     careful, hasty, shy = (answers(model)[crowd["id"]] for model in ("careful", "hasty", "crowd_shy"))

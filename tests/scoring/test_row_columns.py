@@ -73,7 +73,7 @@ def test_centers_of_another_shape(centers: Any) -> None:
 
 
 @pytest.mark.parametrize("benchmark", ["pbench", "instancebench"])
-def test_a_lot_of_unsound_predictions_alone(tmp_path: Path, benchmark: str) -> None:
+def test_predictions_many_unsound_alone_are_counted(tmp_path: Path, benchmark: str) -> None:
     """Nothing of it is hashed."""
     if benchmark == "pbench":
         truth, broken = truth_of(ROWS[:1]), Dataset.from_list([{"key": "level_0/0", "pred_masks": [BROKEN]}])

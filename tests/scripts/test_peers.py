@@ -71,7 +71,7 @@ class TestPeers:
         assert found.tolist() == PEERS[0].tasks["outlines"](a, b).tolist()
 
 
-def test_who_is_there() -> None:
+def test_find_peers_lists_installed_libraries() -> None:
     names = [peer.name for peer in PEERS]
     assert names[0] == BASELINE
     assert "ours, pycocotools" in names

@@ -49,7 +49,7 @@ def test_the_loop_over_draws_gives_the_same_intervals(made: suite.Sets) -> None:
     assert checked > 80
 
 
-def test_it_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_suite_instancebench_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(suite, "make_sets", lambda *_: MADE)
     stream = io.StringIO()
     report = suite.run(Console(file=stream, width=120), quick=True)

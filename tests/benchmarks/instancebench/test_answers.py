@@ -52,7 +52,7 @@ class TestBoxes:
         for part in result.slices:
             assert all(metric.n == 0 for metric in part.metrics.values()), part
 
-    def test_beside_masks(self, tmp_path: Path) -> None:
+    def test_answers_next_to_masks(self, tmp_path: Path) -> None:
         lines = [{**item, "mask": encode(FULL)} for item in self.lines()]
         result = summed([simple("a"), simple("b")], lines, tmp_path)
         assert (result.metrics["box_acc@0.5"].value, result.metrics["miou"].value) == (0.5, 1.0)
@@ -69,7 +69,7 @@ class TestBoxes:
         assert scored["box_iou"][0] == pytest.approx([0.5, 0.498])
 
     @pytest.mark.parametrize("box", [[0, 0, 0, 0], [0, 0, 1e200, 1e200], [1e299, 0, 1, 1]])
-    def test_odd_ones_are_wrong(self, box: list[float], tmp_path: Path) -> None:
+    def test_answers_not_masks_are_wrong(self, box: list[float], tmp_path: Path) -> None:
         lines = [{"expression_id": f"a-{k}", "box": box} for k in (0, 1)]
         assert summed([simple("a")], lines, tmp_path).metrics["box_acc@0.5"].value == 0.0
 
@@ -101,7 +101,7 @@ class TestCandidates:
 class TestConditions:
     """Interventions, held against the answers to the original."""
 
-    def test_by_hand(self, tmp_path: Path) -> None:
+    def test_answers_numbers_computed_by_hand(self, tmp_path: Path) -> None:
         donor = line((50, 100))
         sets = [
             simple("a", asks=[Ask("a-0", "minimal", "ordinal", donor=donor), Ask("a-1", "variant", "extremal")]),

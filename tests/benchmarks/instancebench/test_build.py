@@ -110,7 +110,7 @@ def test_tracks(tmp_path: Path) -> None:
     assert [names[e["track"]] for e in data[0]["expressions"]] == [track for *_, track in asked]
 
 
-def test_every_road_gives_the_same_rows(mini: Path, tmp_path: Path) -> None:
+def test_build_sources_give_same_rows(mini: Path, tmp_path: Path) -> None:
     lines = (mini / "test.jsonl").read_text().splitlines()
     root = write(tmp_path / "s", {f"test-{k}.jsonl": lines[3 * k : 3 * k + 3] for k in range(3)})
     built = load(root).to_list()

@@ -266,7 +266,7 @@ def test_files_that_cannot_be_read_are_faults(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("format", [None, *FORM.readers])
-def test_nothing_there(tmp_path: Path, format: str | None) -> None:
+def test_formats_empty_source_is_refused(tmp_path: Path, format: str | None) -> None:
     with pytest.raises(BenchError, match="nothing there"):
         read_predictions("instancebench", tmp_path / "nowhere", format=format)
     with pytest.raises(BenchError):
@@ -287,7 +287,7 @@ LINES = st.fixed_dictionaries(
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(lines=st.lists(LINES, min_size=1, max_size=5))
-def test_every_door_reads_the_same(tmp_path: Path, lines: list[dict[str, Any]]) -> None:
+def test_formats_give_same_rows(tmp_path: Path, lines: list[dict[str, Any]]) -> None:
     dense = []
     for line in lines:
         line.setdefault("mask", None)

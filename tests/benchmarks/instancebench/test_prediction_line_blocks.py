@@ -73,7 +73,7 @@ def careful(path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 @pytest.mark.parametrize("odd", range(len(ODD)))
-def test_odd_line_among_ordinary_ones_reads_as_by_careful_reader(
+def test_block_with_unusual_line_equals_careful_reader(
     odd: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(json_records, "_BLOCK", 80)  # a block is a line or two

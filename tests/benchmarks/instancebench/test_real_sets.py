@@ -115,7 +115,7 @@ def test_processes_and_engines_give_the_same_bytes(truth: Dataset, predictions: 
     assert len(set(files)) == 1
 
 
-def test_the_row_hash_is_the_same_by_every_door(truth: Dataset, predictions: Dataset, beside: Dataset) -> None:
+def test_row_hash_is_the_same_by_every_entry_point(truth: Dataset, predictions: Dataset, beside: Dataset) -> None:
     scored = bd.score("instancebench", truth, predictions)
     mapped = bd.map_score(beside, "instancebench").sort("key")
     named = beside.map(bd.scorer("instancebench"), batched=True, remove_columns=beside.column_names,

@@ -175,7 +175,7 @@ def test_nothing_changes_without_it(some: list[Row], tmp_path: Path) -> None:
     assert all("boundary_iou/giou" in part.metrics for part in long.slices if part.by == "count")
 
 
-def test_every_door_gives_the_same(some: list[Row], tmp_path: Path) -> None:
+def test_boundary_entry_points_give_same_scores(some: list[Row], tmp_path: Path) -> None:
     whole = bd.score("pbench", truth_of(some), predictions_of(some, tmp_path), boundary=True).to_list()
     both = bd.score("pbench", truth_of(some), predictions_of(some, tmp_path), boundary=True, num_proc=2).to_list()
     rows = joined(some)

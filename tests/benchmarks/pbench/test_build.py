@@ -70,7 +70,7 @@ def test_the_rows_of_the_mini_source(mini: str) -> None:
         assert got["faults"] == []
 
 
-def test_every_road_gives_the_same_rows(mini: str) -> None:
+def test_build_sources_give_same_rows(mini: str) -> None:
     built = load(mini).remove_columns("image").to_list()
     assert load(mini, num_proc=2).remove_columns("image").to_list() == built
     assert [{k: v for k, v in row.items() if k != "image"} for row in load(mini, streaming=True)] == built

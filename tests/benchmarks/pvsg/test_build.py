@@ -79,7 +79,7 @@ def test_the_mini_source(pvsg_mini: Path) -> None:
     }
 
 
-def test_every_road_gives_the_same_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_build_sources_give_same_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = write(tmp_path / "source", VIDEOS)
     built = load(root).to_list()
     assert [row["key"] for row in built] == ["a", "b", "c"]

@@ -17,7 +17,7 @@ from ...support.pvsg_rows import numbers, prediction, truth_row
 from ...support.random_videos import random_video
 
 
-def test_words_and_picture(mini_truth: Dataset, mini_predictions: Dataset) -> None:
+def test_explain_text_and_image(mini_truth: Dataset, mini_predictions: Dataset) -> None:
     found = bd.explain("pvsg", mini_truth[0], mini_predictions[0])
     assert "hit at overlap 0.5 within K = 20: 6 of 11" in found.text
     assert "adult 2 wearing cloth 9, frames 0-145" in found.text

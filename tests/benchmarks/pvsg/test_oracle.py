@@ -56,7 +56,7 @@ def test_with_the_truth_s_relations_only_tubes_are_lost(seed: int) -> None:
         assert found[key] == plain[key] or math.isnan(plain[key])
 
 
-def test_by_hand() -> None:
+def test_oracle_numbers_computed_by_hand() -> None:
     labels = np.zeros((4, 1, 8), int)
     labels[..., 0:4], labels[..., 5:8] = 1, 2
     half, other = labels[0] == 1, labels[0] == 2

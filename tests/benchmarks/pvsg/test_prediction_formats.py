@@ -228,7 +228,7 @@ def test_tables_that_lack_columns(columns: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("format", [None, *FORM.readers])
-def test_nothing_there(tmp_path: Path, format: str | None) -> None:
+def test_formats_empty_source_is_refused(tmp_path: Path, format: str | None) -> None:
     with pytest.raises(BenchError, match="nothing there"):
         read_predictions("pvsg", tmp_path / "nowhere", format=format)
     with pytest.raises(BenchError):
@@ -253,7 +253,7 @@ def videos(draw: st.DrawFn) -> list[tuple[dict[str, Any], dict[str, dict[int, ND
 
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(lines=videos())
-def test_every_door_reads_the_same(tmp_path: Path, lines: Any) -> None:
+def test_formats_give_same_rows(tmp_path: Path, lines: Any) -> None:
     read = read_predictions("pvsg", write(tmp_path / "out.jsonl", *(line for line, _ in lines)))
     for row, (line, dense) in zip(read, lines, strict=True):
         assert (row["key"], row["pred_faults"]) == (line["video_id"], [])

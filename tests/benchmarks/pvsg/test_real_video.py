@@ -74,7 +74,7 @@ def test_engines_agree(mini_batch: dict[str, Any], table: Any) -> None:
             assert BENCHMARK.score_table(mini_batch, ScoreOptions("official")).equals(table)
 
 
-def test_the_same_through_every_door(mini_truth: Dataset, mini_predictions: Dataset, table: Any) -> None:
+def test_real_video_entry_points_give_same_numbers(mini_truth: Dataset, mini_predictions: Dataset, table: Any) -> None:
     direct = summed_up(table)[0]
     result = bd.summarize("pvsg", bd.score("pvsg", mini_truth, mini_predictions), draws=0)
     same = {key: metric.value for key, metric in result.metrics.items()}

@@ -43,7 +43,7 @@ def found(case: dict[str, Any], protocol: str) -> dict[str, float]:
 
 
 @pytest.mark.skipif(not CASES.is_file(), reason=f"real inputs are absent: no file {CASES}")
-def test_there_are_cases() -> None:
+def test_small_cases_file_has_cases() -> None:
     assert len(cases()) == 13
 
 

@@ -59,7 +59,7 @@ def test_zips_give_what_folders_give(tmp_path: Path, expected: list[dict[str, An
     assert not list(root.rglob("*.png"))
 
 
-def test_from_elsewhere(tmp_path: Path, expected: list[dict[str, Any]]) -> None:
+def test_zips_on_other_file_systems(tmp_path: Path, expected: list[dict[str, Any]]) -> None:
     root = zipped(tmp_path / "zips")
     fsspec.filesystem("memory").put(f"{root}/", "/pvsg-zips/", recursive=True)
     assert list(load("memory://pvsg-zips")) == expected
