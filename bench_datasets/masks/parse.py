@@ -250,6 +250,12 @@ def _read_polygons(
             polygons.append([float(number) for number in numbers])
     if not polygons:
         raise MaskError(f"expected a polygon as [x0, y0, x1, y1, x2, y2, ...], found {_show(value[0])}")
+    corners = np.concatenate(polygons)
+    if corners.min() >= 0 and corners.max() <= 1 and (corners % 1).any() and max(height, width) > 2:
+        raise MaskError(
+            f"all corners of the polygons lie within 1 pixel of an image of {height} x {width}: are they fractions?"
+            " Multiply x by the width and y by the height"
+        )
     steps = sum(_border(np.array(polygon)) for polygon in polygons)
     if steps > MAX_BORDER:
         raise MaskError(f"the polygons' borders are too long: {steps:,.0f} steps, at most {MAX_BORDER:,} are drawn")

@@ -72,3 +72,12 @@ def test_parse_mask_rows_of_zeros_and_ones_that_fit_the_image_are_refused_as_den
         parse_mask(rows, height=3, width=6)
     # In an image of another size they are three polygons.
     assert parse_mask(rows, height=30, width=60)["size"] == [30, 60]
+
+
+def test_polygon_in_fractions_of_the_image_is_refused() -> None:
+    fractions = [[0.1, 0.2, 0.9, 0.2, 0.9, 0.7]]
+    _, wrong = parse_masks(
+        [fractions, [[0, 0, 1, 0, 1, 1, 0, 1]], [[0.5, 0.5, 5.5, 0.5, 5.5, 6.5]]], height=10, width=20
+    )
+    assert list(wrong) == [0]
+    assert "lie within 1 pixel of an image of 10 x 20: are they fractions?" in wrong[0]

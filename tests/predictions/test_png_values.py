@@ -105,3 +105,13 @@ def test_palette_with_the_background_at_another_index_is_refused(tmp_path: Path)
 )  # fmt: skip
 def test_palette_with_the_background_at_index_0_is_read(colours: tuple[int, ...], tmp_path: Path) -> None:
     assert list(read_label_map(located(tmp_path, palette(IDS, *colours)))) == [1, 2, 3]
+
+
+def test_animated_png_is_refused(tmp_path: Path) -> None:
+    frames = [Image.fromarray((k == IDS).astype(np.uint8) * 255) for k in (1, 2)]
+    stream = io.BytesIO()
+    frames[0].save(stream, "PNG", save_all=True, append_images=frames[1:])
+    with pytest.raises(BenchError, match=r"0\.png: expected one image, found an animated PNG"):
+        read_mask(located(tmp_path, stream.getvalue()))
+    with pytest.raises(BenchError, match="found an animated PNG"):
+        read_truth_map(stream.getvalue(), 100, "0.png")

@@ -128,8 +128,7 @@ def _records(row: Mapping[str, Any], name: str, who: str) -> list[dict[str, Any]
 def _sound(masks: list[Any], who: str, column: str, strict: bool) -> list[Any]:
     """The masks, `None` where they were.
 
-    An unsound mask is an error; where it is not strict, it becomes a text that says why, which the scoring finds to be
-    unsound.
+    An invalid mask is an error; where it is not strict, it stays as it is, and the scoring finds it invalid.
     """
     found, wrong = parse_masks(masks)
     result: list[Any] = found.to_pylist()
@@ -140,5 +139,9 @@ def _sound(masks: list[Any], who: str, column: str, strict: bool) -> list[Any]:
             raise FaultError(
                 "malformed_mask", who, f"{column}, mask {k}: {text}; expected a COCO RLE of the row's image"
             )
-        result[k] = f"malformed: {text}"
+        try:
+            json.dumps(masks[k])
+            result[k] = masks[k]
+        except (TypeError, ValueError):  # arrays and other values, of which the scoring sees the reason
+            result[k] = text
     return result

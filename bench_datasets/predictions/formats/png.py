@@ -120,9 +120,11 @@ def stored_values(image: PngImageFile, data: bytes, shown: str) -> NDArray[Any]:
         shown: what messages call it.
 
     Raises:
-        BenchError: it has colours of 16 bits, which Pillow cuts to 8; or a palette whose index 0 is not black although
+        BenchError: it is animated; has colours of 16 bits, which Pillow cuts to 8; or a palette whose index 0 is not black although
             black occurs, so that the background has another index.
     """
+    if getattr(image, "is_animated", False):
+        raise BenchError(f"{shown}: expected one image, found an animated PNG; save each frame as a file of its own")
     depth, kind = data[24], data[25]
     if depth == 16 and kind not in (0, 3):
         raise BenchError(
