@@ -120,8 +120,8 @@ def stored_values(image: PngImageFile, data: bytes, shown: str) -> NDArray[Any]:
         shown: what messages call it.
 
     Raises:
-        BenchError: it is animated; has colours of 16 bits, which Pillow cuts to 8; or a palette whose index 0 is not black although
-            black occurs, so that the background has another index.
+        BenchError: it is animated; has colours of 16 bits, which Pillow cuts to 8; or has a palette whose index 0 is
+            not black although black occurs, so that the background has another index.
     """
     if getattr(image, "is_animated", False):
         raise BenchError(f"{shown}: expected one image, found an animated PNG; save each frame as a file of its own")
