@@ -7,9 +7,11 @@ SIGTERM.
 from __future__ import annotations
 
 import errno
+import functools
 import os
 import signal
 import sys
+import threading
 from collections.abc import Sequence
 from typing import Annotated, Any
 
@@ -131,15 +133,43 @@ def main(args: Sequence[str] | None = None) -> None:
 
 def _end_cleanly_on_signals() -> None:
     """Let SIGTERM and SIGHUP end the process as `sys.exit` does, so that temporary files are removed."""
-    owner = os.getpid()
+    for number in _ending_signals():
+        if signal.getsignal(number) == signal.SIG_DFL:
+            signal.signal(number, _end)
+    _forget_handlers_in_forks()
 
-    def end(number: int, frame: Any) -> None:
-        if os.getpid() == owner:
-            raise SystemExit(128 + number)
-        signal.signal(number, signal.SIG_DFL)  # a forked worker ends at once
-        os.kill(os.getpid(), number)
 
-    for name in ("SIGTERM", "SIGHUP"):
-        number = getattr(signal, name, None)
-        if number is not None and signal.getsignal(number) == signal.SIG_DFL:
-            signal.signal(number, end)
+def _ending_signals() -> list[int]:
+    return [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+
+
+def _end(number: int, frame: Any) -> None:
+    del frame
+    raise SystemExit(128 + number)
+
+
+@functools.lru_cache(maxsize=1)
+def _forget_handlers_in_forks() -> None:
+    """Let these signals end a forked worker at once, also one that arrives while the worker starts.
+
+    Python drops signals that it has not handled yet when it sets up a forked process. A pool that ends its workers
+    would then wait for ever. So the signals are blocked during the fork, and stay pending until the worker has no
+    handler.
+    """
+    if not hasattr(os, "register_at_fork"):  # Windows
+        return
+    blocked = threading.local()
+
+    def block() -> None:
+        blocked.before = signal.pthread_sigmask(signal.SIG_BLOCK, _ending_signals())
+
+    def restore() -> None:
+        signal.pthread_sigmask(signal.SIG_SETMASK, blocked.before)
+
+    def forget() -> None:
+        for number in _ending_signals():
+            if signal.getsignal(number) is _end:
+                signal.signal(number, signal.SIG_DFL)
+        restore()
+
+    os.register_at_fork(before=block, after_in_parent=restore, after_in_child=forget)
