@@ -252,7 +252,7 @@ def test_test_folders_mirror_the_package() -> None:
     """Each folder of tests is a folder of the package, or one of the few that test something else."""
     package = {path.name for path in ROOT.iterdir() if path.is_dir()}
     others = {"contract", "docs", "fixtures", "golden", "scripts", "support"}
-    folders = {path.name for path in TESTS.iterdir() if path.is_dir() and any(path.rglob("*.*"))} - {"__pycache__"}
+    folders = {path.name for path in TESTS.iterdir() if path.is_dir() and any(path.rglob("*.py"))}
     assert folders - others <= package
     benchmarks = {path.name for path in (ROOT / "benchmarks").iterdir() if path.is_dir()} - {"__pycache__"}
     found = {path.name for path in (TESTS / "benchmarks").iterdir() if path.is_dir()} - {"__pycache__"}
